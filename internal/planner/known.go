@@ -37,8 +37,8 @@ func (r *round) learn(states map[[2]string]model.StateChange) {
 			continue
 		}
 		if at, found := r.indexOf(j); found {
-			k := &draft.Known{Class: f.Class, Changes: f.Class.Changes(), Size: r.SizeOf(j), Open: *f, Text: j.Text, Far: j.Far, Described: r.Inventory.Described()}
-			r.cached[at].known = k
+			k := &draft.Known{Class: f.Class, Changes: f.Class.Changes(), Size: r.SizeOf(j), State: j.State, Open: *f, Text: j.Text, Far: j.Far, Described: r.Inventory.Described()}
+			r.cached[at] = cachedDecision{more: &furtherDecision{known: k}}
 		}
 	}
 }
@@ -55,6 +55,6 @@ func (r *round) indexOf(j *draft.Job) (at int, found bool) {
 }
 
 // saysTheSame reports whether the ledger states of a job what it would: it waits as it did.
-func (r *round) saysTheSame(j *draft.Job) bool {
-	return j.Known != nil && j.Dec.Action == draft.Queued && j.Text == j.Known.Text && !j.Displacing && len(j.Proposals) == 0
+func saysTheSame(j *draft.Job) bool {
+	return j.Known != nil && !j.Silent && !j.Frozen && !j.Gone && j.Dec.Action == draft.Queued && j.Text == j.Known.Text && !j.Displacing && len(j.Proposals) == 0
 }

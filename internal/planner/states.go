@@ -20,6 +20,9 @@ func (r *round) states() map[[2]string]model.StateChange {
 		out[k] = model.StateChange{Before: old}
 	}
 	for _, j := range r.Jobs {
+		if saysTheSame(j) {
+			continue
+		}
 		k := [2]string{j.TenantName, j.Name}
 		before := r.W.Ledger.State(j.TenantName, j.Name)
 		switch {
@@ -38,9 +41,6 @@ func (r *round) states() map[[2]string]model.StateChange {
 		case j.In == nil && before == nil:
 			// nothing is remembered of it
 		default:
-			if r.saysTheSame(j) {
-				continue
-			}
 			after := r.stateOf(j)
 			if before == nil || !reflect.DeepEqual(*before, *after) {
 				out[k] = model.StateChange{Before: before, After: after, From: r.NamedBefore(j)}

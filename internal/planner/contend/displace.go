@@ -116,7 +116,7 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 				r.makeClaim(j)
 			}
 		})
-		if len(j.Tasks) > 0 {
+		if len(j.Tasks) > 0 && j.Known == nil {
 			if r.MayReserve(j) {
 				r.Reserve(j, r.knownEnds(progressed))
 			}

@@ -14,6 +14,8 @@ type Known struct {
 	Changes int
 	// Size is what it asks for in total: GPUs, then cores.
 	Size [2]int64
+	// State is what the ledger remembers of it.
+	State *v1alpha1.IntentState
 	// Open is what its turn found.
 	Open Failure
 	// Text is why it waits, which the ledger states already.

@@ -160,6 +160,7 @@ func (m *Matcher) shorten(candidates int) {
 	if sum <= candidates {
 		return
 	}
+	candidates -= candidates / 8 // not again in the next round
 	keys := slices.Collect(maps.Keys(m.classes))
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(m.classes[a].used, m.classes[b].used), cmp.Compare(a, b))
