@@ -115,7 +115,7 @@ func (r *round) conclude() {
 	r.queuePositions()
 	r.TellShares()
 	states := r.states()
-	r.learn(states)
+	learn(r, states)
 	r.addDecisions()
 	r.write(states)
 }

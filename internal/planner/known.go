@@ -15,7 +15,7 @@ import (
 // again.
 
 // learn notes of those that wait how they do, where the next round may go by it.
-func (r *round) learn(states map[[2]string]model.StateChange) {
+func learn(r *round, states map[[2]string]model.StateChange) {
 	if len(r.pools) > 0 || r.Probe != nil {
 		return
 	}
@@ -23,20 +23,20 @@ func (r *round) learn(states map[[2]string]model.StateChange) {
 		if k := j.Known; k != nil && j.Far {
 			k.Far, k.Described = true, r.Inventory.Described()
 		}
-		if j.Known != nil || j.Dec.Action != draft.Queued || len(j.Open) != 1 || !j.Plain() || !j.Asks() || r.Claims[j] != nil || r.noticed(j) {
+		if j.Known != nil || j.Dec.Action != draft.Queued || len(j.Open) != 1 || !j.Plain() || !j.Asks() || r.Claims[j] != nil || noticed(r, j) {
 			continue
 		}
 		f := &j.Open[0]
 		if rules, _ := f.Rules.(*place.Rules); rules != nil {
 			continue // they are of this round
 		}
-		if f.Class == nil || len(f.Class.Candidates) > 0 || f.Closest != "" || !r.Match.Holds(f.Class) {
+		if f.Class == nil || len(f.Class.Candidates) > 0 || f.Closest != "" || !f.Class.Lasts(r.Match) {
 			continue
 		}
 		if _, changes := states[draft.KeyOfJob(j)]; changes {
 			continue
 		}
-		if at, found := r.indexOf(j); found {
+		if at, found := indexOf(r, j); found {
 			k := &draft.Known{Class: f.Class, Changes: f.Class.Changes(), Size: r.SizeOf(j), State: j.State, Open: *f, Text: j.Text, Far: j.Far, Described: r.Inventory.Described()}
 			r.cached[at] = cachedDecision{more: &furtherDecision{known: k}}
 		}
@@ -44,12 +44,12 @@ func (r *round) learn(states map[[2]string]model.StateChange) {
 }
 
 // noticed reports whether others have notice to give way to a job.
-func (r *round) noticed(j *draft.Job) bool {
+func noticed(r *round, j *draft.Job) bool {
 	return len(r.Notices) > 0 && len(r.Notices[draft.KeyOf(j.TenantName, j.Name)]) > 0
 }
 
 // indexOf is where among the intents a job's is, which is the only one of its name.
-func (r *round) indexOf(j *draft.Job) (at int, found bool) {
+func indexOf(r *round, j *draft.Job) (at int, found bool) {
 	at, found = slices.BinarySearchFunc(r.Intents, j.In, compareName)
 	return at, found && r.Intents[at] == j.In && (at+1 == len(r.Intents) || compareName(r.Intents[at+1], j.In) != 0)
 }

@@ -32,6 +32,11 @@ func (v *cachedDecision) expired(now v1alpha1.Time) bool {
 	return v.decision == nil || v.more != nil && !v.more.until.IsZero() && !v.more.until.After(now.Time)
 }
 
+// compareName orders by tenant and name.
+func compareName(a, b *model.Intent) int {
+	return draft.CompareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
+}
+
 // sift keeps the intents that are served as they ask, and makes jobs of the
 // others. What an earlier round found holds where it may (Session).
 func (r *round) sift() {
@@ -43,7 +48,7 @@ func (r *round) sift() {
 			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
 				continue // two files that name one intent are frozen by the reader
 			}
-			if j := r.knownJob(in, v); j != nil {
+			if j := knownJob(r, in, v); j != nil {
 				r.AddJob(j)
 				continue
 			}
@@ -67,7 +72,7 @@ func (r *round) sift() {
 }
 
 // knownJob is the job of an intent of which it is known how it waits, nil for others.
-func (r *round) knownJob(in *model.Intent, v *cachedDecision) *draft.Job {
+func knownJob(r *round, in *model.Intent, v *cachedDecision) *draft.Job {
 	if v.more == nil || v.more.known == nil || !v.more.known.Lasts(r.Match) {
 		return nil
 	}

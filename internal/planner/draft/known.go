@@ -27,7 +27,7 @@ type Known struct {
 
 // Lasts reports whether a class still comes to what was known.
 func (k *Known) Lasts(m *match.Matcher) bool {
-	return m.Holds(k.Class) && k.Class.Changes() == k.Changes
+	return k.Class.Lasts(m) && k.Class.Changes() == k.Changes
 }
 
 // Plain reports whether a job is one of which it can be known how it waits: its file asks

@@ -20,7 +20,7 @@
 //
 // # Who calls it
 //
-// Package match, for classes whose facts depend on no offer's own (Matcher.factsKey), and
+// Package match, for classes whose facts depend on no offer's own (Request.factsKey), and
 // with a table of its own for each of the others.
 //
 // # Concurrency

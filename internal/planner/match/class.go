@@ -131,7 +131,7 @@ func (m *Matcher) catchUp(s *Class) bool {
 	if !s.listed {
 		return len(m.inventory.Altered(s.altered)) == 0
 	}
-	if s.table.Shared() && !s.table.Follow(m.inventory, m.failedBy(s.Request)) {
+	if s.table.Shared() && !s.table.Follow(m.inventory, s.Request.failedBy(m)) {
 		return false
 	}
 	for _, a := range m.inventory.Altered(s.altered) {

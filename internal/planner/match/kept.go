@@ -78,9 +78,9 @@ type lists struct {
 	asks uint64
 }
 
-// Holds reports whether a class is still that of its requests, and up to date but for a
+// Lasts reports whether a class is still that of its requests, and up to date but for a
 // Refresh: it then counts as asked for in this round.
-func (m *Matcher) Holds(s *Class) bool {
+func (s *Class) Lasts(m *Matcher) bool {
 	if !s.listed || m.classes[s.name] != s || !m.catchUp(s) {
 		return false
 	}

@@ -75,8 +75,8 @@ func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
 	m.facts.Now = s.made
 	defer func() { m.facts.Now = now }()
 	offers := m.inventory.Offers()
-	key := m.factsKey(s.Request)
-	if s.table = m.tables.Find(key, m.inventory, m.failedBy(s.Request)); s.table == nil {
+	key := s.Request.factsKey(m)
+	if s.table = m.tables.Find(key, m.inventory, s.Request.failedBy(m)); s.table == nil {
 		s.table = m.tables.New(key, len(offers))
 		m.findCandidates(s)
 		m.evaluated += int64(len(offers))
@@ -153,13 +153,13 @@ func (m *Matcher) findCandidates(s *Class) {
 }
 
 // failedBy is the first fact of a request that an offer fails.
-func (m *Matcher) failedBy(w *Request) func(*inventory.Offer) string {
+func (w *Request) failedBy(m *Matcher) func(*inventory.Offer) string {
 	return func(o *inventory.Offer) string { return m.FailsFact(w, o) }
 }
 
 // factsKey is the same for requests that fail the same facts of every offer: it holds all
 // that sharedFact looks at. It is "" where some are each offer's own.
-func (m *Matcher) factsKey(w *Request) string {
+func (w *Request) factsKey(m *Matcher) string {
 	if w.asksOwnFacts() || m.traits.steps {
 		return ""
 	}
