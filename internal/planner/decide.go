@@ -115,6 +115,7 @@ func (r *round) conclude() {
 	r.queuePositions()
 	r.TellShares()
 	states := r.states()
+	learn(r, states)
 	r.addDecisions()
 	r.write(states)
 }

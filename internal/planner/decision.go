@@ -40,7 +40,11 @@ func (r *round) addDecisions() {
 	}
 	out := make([]*draft.Decision, 0, len(kept)+len(list))
 	for _, d := range list {
-		at, _ := slices.BinarySearchFunc(kept, d, byName)
+		to := min(1, len(kept)) // it is near: those that wait lie among the others
+		for to < len(kept) && byName(kept[to-1], d) < 0 {
+			to = min(2*to, len(kept))
+		}
+		at, _ := slices.BinarySearchFunc(kept[:to], d, byName)
 		out = append(append(out, kept[:at]...), d)
 		kept = kept[at:]
 	}

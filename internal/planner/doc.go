@@ -13,6 +13,7 @@
 //
 //	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
 //	alike      which offers are alike to a condition in CEL, for match
+//	lacking    which fact each offer fails, for all classes that demand the same
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	domain     which domains replicas share, and what those have room for
 //	booking    what is free of an offer over time, in plain numbers
@@ -84,7 +85,9 @@
 // Where one plan follows the other (Session: session.go), offers, classes, what the
 // ledger holds and who is quick are kept (base.go) and brought up to date by what changed
 // (session_update.go, session_intents.go). The plan is the same, word for word:
-// TestMemoryPlansAsFromNothing. At 100,000 intents on as many flavors a round after
+// TestMemoryPlansAsFromNothing. How an intent waits that demands a fact which no offer has
+// is kept, too (known.go): it keeps its place in the order of turns, and its turn looks at
+// nothing (TestKnownWaitsAsFromNothing). At 100,000 intents on as many flavors a round after
 // one change is then a few milliseconds instead of a second.
 //
 // A Session does not roll the last round back to where that began. What the round took

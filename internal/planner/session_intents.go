@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
-	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
 // intentsChanged takes over the intents; false when they are not in order.
@@ -100,10 +99,6 @@ func (w *intentWalk) done() bool {
 	}
 	u.Intents, u.cached = slices.Replace(u.Intents, w.from, w.end, w.intents...), slices.Replace(u.cached, w.from, w.end, w.cached...)
 	return true
-}
-
-func compareName(a, b *model.Intent) int {
-	return draft.CompareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
 }
 
 // sameIntent reports whether two read intents are one and the same.

@@ -13,11 +13,28 @@ import (
 )
 
 // cachedDecision is what quick decided on an intent, which holds as long as
-// nothing that it looked at changes and until that time (zero: for good); nil
-// when it was not quick.
+// nothing that it looked at changes; nil when it was not quick. There are as many as
+// intents, and nearly all have no more than that.
 type cachedDecision struct {
 	decision *draft.Decision
-	until    v1alpha1.Time
+	more     *furtherDecision
+}
+
+// furtherDecision is until when a decision holds (zero: for good), or how an intent waits
+// on which there is none, where that is known.
+type furtherDecision struct {
+	until v1alpha1.Time
+	known *draft.Known
+}
+
+// expired reports whether a decision holds no more.
+func (v *cachedDecision) expired(now v1alpha1.Time) bool {
+	return v.decision == nil || v.more != nil && !v.more.until.IsZero() && !v.more.until.After(now.Time)
+}
+
+// compareName orders by tenant and name.
+func compareName(a, b *model.Intent) int {
+	return draft.CompareNames(a.Metadata.Namespace, a.Metadata.Name, b.Metadata.Namespace, b.Metadata.Name)
 }
 
 // sift keeps the intents that are served as they ask, and makes jobs of the
@@ -27,9 +44,13 @@ func (r *round) sift() {
 	var due v1alpha1.Time
 	for i, in := range r.Intents {
 		v := &r.cached[i]
-		if v.decision == nil || !v.until.IsZero() && !v.until.After(r.Now.Time) {
+		if v.expired(r.Now) {
 			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
 				continue // two files that name one intent are frozen by the reader
+			}
+			if j := knownJob(r, in, v); j != nil {
+				r.AddJob(j)
+				continue
 			}
 			*v = cachedDecision{}
 			d, until, ok := r.quick(in)
@@ -38,12 +59,24 @@ func (r *round) sift() {
 				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
-			*v = cachedDecision{&d, until}
+			if v.decision = &d; !until.IsZero() {
+				v.more = &furtherDecision{until: until}
+			}
 		}
-		due = lifecycle.Earlier(due, v.until)
+		if v.more != nil {
+			due = lifecycle.Earlier(due, v.more.until)
+		}
 		r.Plan.Intents = append(r.Plan.Intents, v.decision)
 	}
 	r.Due(due)
+}
+
+// knownJob is the job of an intent of which it is known how it waits, nil for others.
+func knownJob(r *round, in *model.Intent, v *cachedDecision) *draft.Job {
+	if v.more == nil || v.more.known == nil || !v.more.known.Lasts(r.Match) {
+		return nil
+	}
+	return r.KnownJob(in, v.more.known)
 }
 
 // quick reports whether an intent is served exactly as it asks and nothing has

@@ -20,6 +20,9 @@ func (r *round) states() map[[2]string]model.StateChange {
 		out[k] = model.StateChange{Before: old}
 	}
 	for _, j := range r.Jobs {
+		if saysTheSame(j) {
+			continue
+		}
 		k := [2]string{j.TenantName, j.Name}
 		before := r.W.Ledger.State(j.TenantName, j.Name)
 		switch {

@@ -108,12 +108,15 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 	below := r.claimsBelow(j)
 	r.withoutClaims(below, func() {
 		r.Without(r.ReservedBeyond(j), func() {
+			if r.finds(j) {
+				return
+			}
 			progressed = r.Fill(j, q)
 			if len(j.Tasks) > 0 {
 				r.makeClaim(j)
 			}
 		})
-		if len(j.Tasks) > 0 {
+		if len(j.Tasks) > 0 && j.Known == nil {
 			if r.MayReserve(j) {
 				r.Reserve(j, r.knownEnds(progressed))
 			}
@@ -125,6 +128,16 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 			r.Unbook(c.job)
 		}
 	}
+}
+
+// finds reports whether it is known what a job's turn finds, and writes it.
+func (r *Contest) finds(j *draft.Job) bool {
+	if j.Known == nil || !j.Asks() || len(r.Notices) > 0 && r.hasClaim(j) {
+		return false
+	}
+	j.Open = []draft.Failure{j.Known.Open}
+	j.Open[0].Task = j.Tasks[0]
+	return true
 }
 
 // claimsBelow are the claims of lower priority than a job: while it has its turn it may

@@ -159,7 +159,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) *draft.Job {
 	}
 	least := [2]int64{math.MaxInt64, math.MaxInt64}
 	for _, j := range group {
-		if size := r.sizeOf(j); slices.Compare(size[:], least[:]) < 0 {
+		if size := r.SizeOf(j); slices.Compare(size[:], least[:]) < 0 {
 			least = size
 		}
 	}
@@ -169,7 +169,7 @@ func (r *Contest) seniorFirst(group []*draft.Job) *draft.Job {
 			claims++
 			continue
 		}
-		size := r.sizeOf(j)
+		size := r.SizeOf(j)
 		if slices.Compare(size[:], least[:]) <= 0 || !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind == draft.TaskFresh }) {
 			continue
 		}
@@ -187,8 +187,11 @@ func (r *Contest) seniorFirst(group []*draft.Job) *draft.Job {
 	return nil
 }
 
-// sizeOf is what a job asks for in total: GPUs, then cores.
-func (r *Contest) sizeOf(j *draft.Job) [2]int64 {
+// SizeOf is what a job asks for in total: GPUs, then cores.
+func (r *Contest) SizeOf(j *draft.Job) [2]int64 {
+	if j.Known != nil {
+		return j.Known.Size
+	}
 	s, n := place.KnownClass(&r.Placer, j, place.Request{}, 0), int64(j.Replicas())
 	size := [2]int64{0, s.Request.Need.At(quantity.CPU) * n}
 	if g := s.Request.GPU; g != nil {

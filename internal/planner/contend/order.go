@@ -70,6 +70,13 @@ func (r *Contest) Order(jobs []*draft.Job) {
 	}
 	ranks := make([]rank, len(jobs))
 	for i, j := range jobs {
+		if j.Known != nil && j.Asks() {
+			ranks[i] = rank{job: j, at: j.FirstSeen.At.Unix(), fromPriority: j.Priority, claims: 1, offered: 1, gpu: j.Known.Size[0], cpu: j.Known.Size[1]}
+			if len(r.Notices) > 0 && r.hasClaim(j) {
+				ranks[i].claims = 0
+			}
+			continue
+		}
 		r.NoteAskedForAll(j)
 		k := rank{job: j, flexible: r.flexibility(j), at: j.FirstSeen.At.Unix(), fromPriority: j.Priority, claims: 1, offered: 1}
 		if j.Offered() {
@@ -79,7 +86,7 @@ func (r *Contest) Order(jobs []*draft.Job) {
 			k.claims = 0
 		}
 		if !place.KnownClass(&r.Placer, j, place.Request{}, 0).Packs() { // flexibility sketched it
-			size := r.sizeOf(j)
+			size := r.SizeOf(j)
 			k.gpu, k.cpu = size[0], size[1]
 		}
 		ranks[i] = k

@@ -8,6 +8,7 @@
 //	draft.go            Draft: versions of contracts, what is lent, what is noted
 //	journal.go          how it is taken back
 //	job.go, sizing.go, whole.go   an intent that is thought about: Job and its tasks
+//	known.go            how a job waits, where that is known from the round before
 //	schedule.go         how long an intent's term is
 //	frozen.go           what could not be read, and whose contracts that concerns
 //	tally.go            the ledger's contracts by what a round asks of them

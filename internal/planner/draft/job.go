@@ -20,6 +20,8 @@ type Job struct {
 	holdings
 	wants
 	outcome
+	// Known is how it waits, where that is known from the round before; nil else.
+	Known *Known
 	// written is the newest mark under which the job was written down (EditJob).
 	written Mark
 }
@@ -35,7 +37,7 @@ func (j *Job) Copy(tasks []Task) *Job {
 // bare is a job of its own that asks for the same and holds nothing.
 func (j *Job) bare() *Job {
 	k := *j
-	k.written = 0
+	k.written, k.Known = 0, nil
 	k.Booked = nil
 	k.Dec, k.Classes, k.Open, k.Live, k.Ordinals, k.Tasks, k.News = Decision{}, Classes{}, nil, nil, nil, nil, nil
 	return &k
@@ -130,6 +132,8 @@ type outcome struct {
 	Shared     string // the domain that its replicas were placed in together, in words
 	Gone       bool   // leaves the ledger's memory
 
+	// Far: no offer nearly does for it, whatever were free; false where nobody looked.
+	Far bool
 	// Senior: it has waited for too long and goes before its equals.
 	Senior bool
 	// TurnAt is the pass in which it last had its turn.

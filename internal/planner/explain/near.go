@@ -83,6 +83,10 @@ func (r *Explainer) LookNear() {
 			continue
 		}
 		seen[k] = &j.Dec
+		if k := j.Known; k != nil && k.Far && k.Described == r.Inventory.Described() {
+			j.Far = true
+			continue
+		}
 		r.Match.Trim()
 		r.WithoutBooked([]*draft.Job{j}, func() { r.lookNear(j, f) }) // what is kept for it is there for it
 	}
@@ -93,6 +97,7 @@ func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 	offers := int64(len(r.Inventory.Offers()))
 	r.Match.Refresh(f.Class)
 	list := r.near(j, f)
+	j.Far = j.Far && f.Closest == ""
 	if f.Closest != "" {
 		j.Dec.Near = append(j.Dec.Near, f.Closest)
 	}
@@ -135,6 +140,7 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 	looked := map[string]int{}
 	enough := make([]bool, len(s.Lacks())) // facts of which so many offers were looked at
 	var out []relaxation
+	j.Far = len(s.Candidates) == 0
 	for _, o := range r.Inventory.Offers() {
 		if fact := s.Lack(r.Inventory, o); fact >= 0 {
 			if !enough[fact] {
@@ -172,6 +178,7 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 		if x == nil {
 			continue
 		}
+		j.Far = false // whether it would do depends on what is free, too
 		again := r.relaxedRequest(j, s.Request, x.spec)
 		if r.Match.FailsFact(again, o) != "" {
 			continue

@@ -46,6 +46,8 @@ type Inventory struct {
 	// measure those whose figures are to be made again.
 	altered []Alteration
 	measure map[int32]bool
+	// described counts the alterations of more than use, forgotten ones too.
+	described uint64
 }
 
 // Alteration is an offer that reports something else than before.
@@ -167,6 +169,10 @@ func (in *Inventory) Alterations() int { return len(in.altered) }
 // Altered are the alterations after the first since.
 func (in *Inventory) Altered(since int) []Alteration { return in.altered[since:] }
 
+// Described grows whenever an offer is described otherwise in more than what is used or
+// held of it.
+func (in *Inventory) Described() uint64 { return in.described }
+
 // ShortenTouched keeps the list of what was touched to at most as many as most, as
 // far as this round did not touch more: what the rounds before touched is then
 // forgotten. It returns how many that were. After that those who had seen less have
@@ -198,6 +204,9 @@ func (in *Inventory) Describe(o *Offer, next *model.Offer, useOnly bool) {
 	o.Offer = next
 	in.describe(o)
 	in.altered = append(in.altered, Alteration{int32(o.Index), useOnly}) //nolint:gosec // their number
+	if !useOnly {
+		in.described++
+	}
 	in.remeasure(o)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lacking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -36,14 +37,12 @@ type Class struct {
 	// Candidates are the offers that fail no fact, by provider and name. They, and all
 	// that is counted of them, are valid after a Refresh and until the next Trim.
 	Candidates []Candidate
-	// at is each offer's candidate by the offer's index; -1-n for those that fail
-	// fact n of lacks.
-	at    []int32
-	lacks []string
-	// facts counts offers by the fact they fail; failing counts candidates by
+	// table is which fact each offer fails, as of version; failing counts candidates by
 	// what they fail now; Fitting are the others.
-	facts, failing map[string]int
-	Fitting        int
+	table   *lacking.Table
+	version uint64
+	failing map[string]int
+	Fitting int
 	// Affordable are the candidates that pass money, Usable those of them that
 	// are large enough when nothing else is there, packed those that sell parts of
 	// cards.
@@ -84,7 +83,7 @@ type Floor struct {
 
 // Of is an offer as a candidate; nil when it fails a fact.
 func (s *Class) Of(o *inventory.Offer) *Candidate {
-	if at := s.at[o.Index]; at >= 0 {
+	if at := s.table.At[o.Index]; at >= 0 {
 		return &s.Candidates[at]
 	}
 	return nil
@@ -93,14 +92,14 @@ func (s *Class) Of(o *inventory.Offer) *Candidate {
 // Lack is the number of the fact that an offer fails, among Lacks, by what the class knows
 // of it; -1 for none.
 func (s *Class) Lack(in *inventory.Inventory, o *inventory.Offer) int {
-	if at := s.at[o.Index]; at < 0 && len(in.Altered(s.altered)) == 0 {
+	if at := s.table.At[o.Index]; at < 0 && len(in.Altered(s.altered)) == 0 {
 		return int(-1 - at)
 	}
 	return -1
 }
 
 // Lacks are the facts that offers fail.
-func (s *Class) Lacks() []string { return s.lacks }
+func (s *Class) Lacks() []string { return s.table.Facts }
 
 // Class is the class of what is asked for, to be refreshed, or sketched. Intents that
 // ask for the same share one.
@@ -111,10 +110,13 @@ func (m *Matcher) Class(a *Ask) *Class {
 		name := string(key)
 		m.unlist(s)
 		s = m.newClass(m.Request(a))
-		m.classes[name] = s
+		s.name, m.classes[name] = name, s
 	}
 	return s
 }
+
+// Key is the key of its requests.
+func (s *Class) Key() string { return s.name }
 
 // Packs reports whether places are mostly chosen by how little of cards that are
 // sold in parts they strand (fragments.go).
@@ -129,39 +131,31 @@ func (m *Matcher) catchUp(s *Class) bool {
 	if !s.listed {
 		return len(m.inventory.Altered(s.altered)) == 0
 	}
+	if s.table.Shared() && !s.table.Follow(m.inventory, s.Request.failedBy(m)) {
+		return false
+	}
 	for _, a := range m.inventory.Altered(s.altered) {
 		if !caughtUp(m, s, a) {
 			return false // and is asked again: a class that is replaced on trial comes back
 		}
 		s.altered++
 	}
+	if s.version != s.table.Version {
+		s.version = s.table.Version
+		s.counts++
+	}
 	return true
 }
 
 // caughtUp is catchUp with one alteration.
 func caughtUp(m *Matcher, s *Class, a inventory.Alteration) bool {
-	at := s.at[a.Offer]
-	if at >= 0 && !a.UseOnly {
+	if s.table.At[a.Offer] >= 0 && !a.UseOnly {
 		return false
 	}
-	if a.UseOnly && !s.Request.readsUse {
+	if s.table.Shared() || a.UseOnly && !s.Request.readsUse {
 		return true
 	}
-	req := m.FailsFact(s.Request, m.inventory.Offers()[a.Offer])
-	switch {
-	case at >= 0 && req == "":
-	case at >= 0 || req == "":
-		return false
-	case s.lacks[-1-at] != req:
-		was := s.lacks[-1-at]
-		if s.facts[was]--; s.facts[was] == 0 {
-			delete(s.facts, was)
-		}
-		s.at[a.Offer] = s.lacking(req)
-		s.facts[req]++
-		s.counts++
-	}
-	return true
+	return s.table.Change(a.Offer, m.FailsFact(s.Request, m.inventory.Offers()[a.Offer]))
 }
 
 // lower takes candidates in.
@@ -194,9 +188,11 @@ func (m *Matcher) Refresh(s *Class) {
 		return
 	}
 	touched := m.inventory.Touched(s.seen)
-	s.seen += len(touched)
+	if s.seen += len(touched); len(s.Candidates) == 0 {
+		return
+	}
 	for _, o := range touched {
-		i := s.at[o]
+		i := s.table.At[o]
 		if i < 0 {
 			continue
 		}
@@ -275,8 +271,11 @@ func (s *Class) Changes() int { return s.counts }
 // Rejected counts every offer that does not fit, by the first requirement it
 // fails. It must not be modified.
 func (s *Class) Rejected() map[string]int {
+	if len(s.failing) == 0 {
+		return s.table.Sum()
+	}
 	if s.summed == nil || s.summedAt != s.counts {
-		s.summed, s.summedAt = maps.Clone(s.facts), s.counts
+		s.summed, s.summedAt = maps.Clone(s.table.Counts), s.counts
 		for req, n := range s.failing {
 			s.summed[req] += n
 		}

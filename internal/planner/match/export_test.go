@@ -72,10 +72,7 @@ func (m *Matcher) Check() (checked int, err error) {
 			m.Refresh(s)
 		}
 		for i, o := range m.inventory.Offers() {
-			lacks, at := "", s.at[i]
-			if at < 0 {
-				lacks = s.lacks[-1-at]
-			}
+			lacks, at := s.table.FactOf(int32(i)), s.table.At[i] //nolint:gosec // their number
 			if want := m.FailsFact(s.Request, o); lacks != want {
 				return checked, fmt.Errorf("%s lacks %q for %s, and its class says %q", o.Ref, want, s.Request.Intent.Metadata.Name, lacks)
 			}
@@ -109,7 +106,7 @@ func (m *Matcher) FactOf(s *Class, ref string) string {
 	}
 	for _, o := range m.inventory.Offers() {
 		if o.Ref == ref {
-			return s.lacks[-1-s.at[o.Index]]
+			return s.table.FactOf(int32(o.Index)) //nolint:gosec // their number
 		}
 	}
 	return "no offer"

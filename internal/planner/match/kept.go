@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lacking"
 )
 
 // What classes know of each offer is what a round with many of them consists of: some 70
@@ -20,19 +21,10 @@ const DefaultBudget = 192 << 20
 
 // buffers are what a list lies in; those of an evicted class are used again.
 type buffers struct {
-	at     []int32
 	cands  []Candidate
 	blocks [][]Pricing
 	used   int        // blocks
 	priced []*Pricing // of a sketch
-}
-
-// places is room for the place of each of n offers.
-func (b *buffers) places(n int) []int32 {
-	if cap(b.at) < n {
-		b.at = make([]int32, n)
-	}
-	return b.at[:n:n]
 }
 
 // candidates is room for n, which need not be empty.
@@ -58,7 +50,7 @@ func (b *buffers) pricings(n int) []Pricing {
 // bytes is what they take, with two orders of the candidates.
 func (b *buffers) bytes() int64 {
 	const perOrder, orders = 8, 2
-	n := int64(cap(b.at))*4 + int64(cap(b.cands))*(int64(unsafe.Sizeof(Candidate{}))+perOrder*orders)
+	n := int64(cap(b.cands)) * (int64(unsafe.Sizeof(Candidate{})) + perOrder*orders)
 	for _, block := range b.blocks {
 		n += int64(cap(block)) * int64(unsafe.Sizeof(Pricing{}))
 	}
@@ -77,6 +69,8 @@ type lists struct {
 	Budget int64
 	held   int64
 	of     map[*Class]*buffers
+	// tables are what classes share of which fact each offer fails.
+	tables lacking.Tables
 	spare  []*buffers
 	// sketch is what classes are sketched in.
 	sketch buffers
@@ -84,8 +78,20 @@ type lists struct {
 	asks uint64
 }
 
+// Lasts reports whether a class is still that of its requests, and up to date but for a
+// Refresh: it then counts as asked for in this round.
+func (s *Class) Lasts(m *Matcher) bool {
+	if !s.listed || m.classes[s.name] != s || !m.catchUp(s) {
+		return false
+	}
+	s.used = m.Round
+	return true
+}
+
 // kept is what of a class is in memory.
 type kept struct {
+	// name is its key.
+	name string
 	// listed: there are Candidates and what follows from them. sketched: what is counted
 	// of them without regard to what is free is known.
 	listed, sketched bool
@@ -105,7 +111,9 @@ func (s *Class) list(m *Matcher) {
 		in, m.spare = m.spare[n-1], m.spare[:n-1]
 		in.used = 0
 	}
-	s.describe(m, in, false)
+	if s.describe(m, in, false); len(s.Candidates) == 0 {
+		m.spare, in = append(m.spare, in), &buffers{}
+	}
 	s.listed, s.failing, s.Fitting, s.priciest = true, map[string]int{}, 0, -1
 	s.seen, s.altered = m.inventory.Touches(), m.inventory.Alterations()
 	var failing counts
@@ -124,7 +132,7 @@ func (s *Class) list(m *Matcher) {
 	failing.into(s.failing)
 	s.counts++
 	s.bytes = in.bytes()
-	m.held += s.bytes
+	m.held += s.bytes + s.table.Use()
 	m.of[s] = in
 }
 
@@ -139,7 +147,8 @@ func (s *Class) Sketch(m *Matcher) {
 	default:
 		m.sketch.used = 0
 		s.describe(m, &m.sketch, true)
-		s.at, s.Candidates, s.facts = nil, nil, nil
+		m.tables.Recycle(s.table)
+		s.table, s.Candidates = nil, nil
 	}
 }
 
@@ -154,9 +163,13 @@ func (l *lists) Trim() {
 		if l.held <= l.Budget-l.Budget/16 {
 			return
 		}
+		if s.bytes == 0 && s.table.Shared() {
+			continue // it takes nothing that others do not use
+		}
 		l.spare = append(l.spare, l.of[s])
 		l.unlist(s)
-		s.listed, s.at, s.Candidates, s.facts, s.failing, s.summed = false, nil, nil, nil, nil, nil
+		l.tables.Recycle(s.table)
+		s.listed, s.table, s.Candidates, s.failing, s.summed = false, nil, nil, nil, nil
 		s.ranked, s.once, s.priced, s.top = [2]*ranking{}, [2]bool{}, nil, [1 + MaxNext]*Candidate{}
 	}
 }
@@ -164,7 +177,7 @@ func (l *lists) Trim() {
 // unlist no longer counts a class's list; nil has none.
 func (l *lists) unlist(s *Class) {
 	if s != nil && s.listed {
-		l.held -= s.bytes
+		l.held -= s.bytes + s.table.Leave()
 		delete(l.of, s)
 		s.bytes = 0
 	}
@@ -174,13 +187,15 @@ func (l *lists) unlist(s *Class) {
 // forgotten.
 func (l *lists) keepListed(classes map[string]*Class) {
 	maps.DeleteFunc(classes, func(_ string, s *Class) bool { return !s.listed })
-	kept := map[*Class]*buffers{}
+	kept := make(map[*Class]*buffers, len(classes))
+	l.tables.Recount()
 	l.held, l.spare, l.sketch = 0, nil, buffers{}
 	for _, s := range classes {
 		if in := l.of[s]; in != nil {
 			kept[s] = in
-			l.held += s.bytes
+			l.held += s.bytes + s.table.Use()
 		}
 	}
 	l.of = kept
+	l.tables.Drop()
 }

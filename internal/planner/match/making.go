@@ -1,8 +1,6 @@
 package match
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -30,6 +28,7 @@ type trait struct {
 type offerClasses struct {
 	number  map[trait]int32
 	stepped []bool // by number
+	steps   bool   // of any
 	// of are those of the offers, by their index, tariffs their tariffs, nil until
 	// asked.
 	of      []int32
@@ -59,7 +58,7 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 	if !known {
 		n = int32(len(t.stepped))
 		t.number[k] = n
-		t.stepped = append(t.stepped, k.stepped)
+		t.stepped, t.steps = append(t.stepped, k.stepped), t.steps || k.stepped
 	}
 	t.of[o.Index], t.tariffs[o.Index] = n, nil
 }
@@ -76,22 +75,24 @@ func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
 	m.facts.Now = s.made
 	defer func() { m.facts.Now = now }()
 	offers := m.inventory.Offers()
-	s.at = in.places(len(offers))
-	s.facts, s.lacks = map[string]int{}, s.lacks[:0]
-	n := int(m.findCandidates(s))
-	m.evaluated += int64(len(offers))
+	key := s.Request.factsKey(m)
+	if s.table = m.tables.Find(key, m.inventory, s.Request.failedBy(m)); s.table == nil {
+		s.table = m.tables.New(key, len(offers))
+		m.findCandidates(s)
+		m.evaluated += int64(len(offers))
+	}
+	s.version = s.table.Version
+	n := len(s.table.Candidates)
 	p, prices := newPricer(m, s.Request, n, in), in.priced[:0]
 	if s.Candidates = nil; !sketch {
 		s.Candidates = in.candidates(n)
 	}
-	for i, at := range s.at {
-		switch {
-		case at < 0:
-		case sketch:
-			prices = append(prices, p.of(offers[i], i))
-		default:
-			s.Candidates[at] = Candidate{Offer: offers[i], Pricing: p.of(offers[i], i), Unasked: m.unasked(s.Request, offers[i])}
+	for at, i := range s.table.Candidates {
+		if sketch {
+			prices = append(prices, p.of(offers[i], int(i)))
+			continue
 		}
+		s.Candidates[at] = Candidate{Offer: offers[i], Pricing: p.of(offers[i], int(i)), Unasked: m.unasked(s.Request, offers[i])}
 	}
 	p.finish(s)
 	in.priced = prices
@@ -103,10 +104,7 @@ func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
 
 // count counts candidates, which are listed, or priced in the order of the offers.
 func (s *Class) count(offers []*inventory.Offer, prices []*Pricing) {
-	for i, at := range s.at {
-		if at < 0 {
-			continue
-		}
+	for at, i := range s.table.Candidates {
 		o, price := offers[i], (*Pricing)(nil)
 		if s.Candidates != nil {
 			price = s.Candidates[at].Pricing
@@ -126,50 +124,69 @@ func (s *Class) count(offers []*inventory.Offer, prices []*Pricing) {
 	}
 }
 
-// findCandidates numbers the offers that fail no fact, counts the others by
-// what they fail, and returns how many candidates there are.
-func (m *Matcher) findCandidates(s *Class) (n int32) {
+// findCandidates numbers the offers that fail no fact, and notes which the others fail.
+func (m *Matcher) findCandidates(s *Class) {
 	const nothing = 1 // is lacked; 0: not asked yet
+	t, n := s.table, int32(0)
 	known, own := make([]int32, len(m.traits.stepped)), s.Request.asksOwnFacts()
-	var lack []int // by number of the fact
-	for i, t := range m.traits.of {
-		at := known[t]
+	for i, trait := range m.traits.of {
+		at := known[trait]
 		if at == 0 {
 			at = nothing
 			if req := m.sharedFact(s.Request, m.inventory.Offers()[i]); req != "" {
-				at = s.lacking(req)
+				at = t.Lack(req)
 			}
-			known[t] = at
+			known[trait] = at
 		}
-		if at == nothing && (own || m.traits.stepped[t]) {
+		if at == nothing && (own || m.traits.stepped[trait]) {
 			if req := m.ownFact(s.Request, m.inventory.Offers()[i]); req != "" {
-				at = s.lacking(req)
+				at = t.Lack(req)
 			}
 		}
-		if at < 0 {
-			for len(lack) < len(s.lacks) {
-				lack = append(lack, 0)
-			}
-			lack[-1-at]++
-			s.at[i] = at
-			continue
+		if at == nothing {
+			at = n
+			n++
 		}
-		s.at[i] = n
-		n++
+		t.At[i] = at
 	}
-	for i, req := range s.lacks {
-		s.facts[req] = lack[i]
-	}
-	return n
+	t.Count(m.inventory.Alterations())
 }
 
-// lacking is how at records that an offer fails a fact.
-func (s *Class) lacking(req string) int32 {
-	n := slices.Index(s.lacks, req)
-	if n < 0 {
-		n, s.lacks = len(s.lacks), append(s.lacks, req)
+// failedBy is the first fact of a request that an offer fails.
+func (w *Request) failedBy(m *Matcher) func(*inventory.Offer) string {
+	return func(o *inventory.Offer) string { return m.FailsFact(w, o) }
+}
+
+// factsKey is the same for requests that fail the same facts of every offer: it holds all
+// that sharedFact looks at. It is "" where some are each offer's own.
+func (w *Request) factsKey(m *Matcher) string {
+	if w.asksOwnFacts() || m.traits.steps {
+		return ""
 	}
-	return int32(-1 - n)
+	var b keyBuffer
+	s := &w.Intent.Spec
+	b.text(inventory.TypeOf(s.FlavorType))
+	if len(m.inventory.By(w.Consumer)) > 0 {
+		b.text(w.Consumer)
+	}
+	b.int(flag(w.tenant != nil), flag(w.accelerated), flag(s.Placement.AllowAccelerators), flag(w.GPU != nil), int64(len(w.extended)))
+	if w.tenant != nil {
+		b.texts(w.tenant.Providers.Allow)
+		b.texts(w.tenant.Providers.Deny)
+	}
+	p := &s.Placement
+	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures} {
+		b.texts(list)
+	}
+	for _, i := range w.extended {
+		b.int(int64(i))
+	}
+	if g := w.GPU; g != nil {
+		b.texts(g.Models)
+		b.text(g.vendor, g.architecture, g.tier, g.interconnect, g.Profile, g.Sharing)
+		b.int(g.Count, g.Share, g.Memory.Min.Int64(), g.Memory.Max.Int64(), int64(g.capability))
+	}
+	return string(b)
 }
 
 // counts counts by a few words, most of which come several times in a row.

@@ -134,7 +134,7 @@ func (m *Matcher) SetNow(now v1alpha1.Time) { m.facts.Now = now }
 func (m *Matcher) Keep(candidates, touched int) {
 	m.shorten(candidates)
 	if forgotten, shortened := m.inventory.ShortenTouched(touched); shortened {
-		maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return s.seen < forgotten })
+		maps.DeleteFunc(m.classes, func(_ string, s *Class) bool { return s.seen < forgotten && (!s.listed || len(s.Candidates) > 0) })
 		for _, s := range m.classes {
 			s.seen = 0 // they look at these again, which changes nothing
 		}
@@ -144,6 +144,7 @@ func (m *Matcher) Keep(candidates, touched int) {
 		for _, s := range m.classes {
 			s.altered = 0
 		}
+		m.tables.Rewind(m.inventory)
 		m.inventory.ForgetAltered()
 	}
 	m.keepListed(m.classes)
@@ -159,6 +160,7 @@ func (m *Matcher) shorten(candidates int) {
 	if sum <= candidates {
 		return
 	}
+	candidates -= candidates / 8 // not again in the next round
 	keys := slices.Collect(maps.Keys(m.classes))
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(m.classes[a].used, m.classes[b].used), cmp.Compare(a, b))
@@ -173,4 +175,9 @@ func (m *Matcher) shorten(candidates int) {
 }
 
 // weight is what a class costs to keep, in candidates.
-func (s *Class) weight() int { return len(s.Candidates) + len(s.at)/32 }
+func (s *Class) weight() int {
+	if s.listed && !s.table.Shared() {
+		return len(s.Candidates) + len(s.table.At)/32
+	}
+	return len(s.Candidates)
+}

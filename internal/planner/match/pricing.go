@@ -49,7 +49,10 @@ type said struct {
 }
 
 func newPricer(m *Matcher, w *Request, candidates int, in *buffers) *pricer {
-	p := &pricer{matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), sizes: make([]quantity.Vector, len(m.traits.stepped)), chunk: 64}
+	p := &pricer{matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), chunk: 64}
+	if candidates > 0 {
+		p.sizes = make([]quantity.Vector, len(m.traits.stepped))
+	}
 	if p.own || p.alone {
 		p.chunk = max(candidates, 1)
 	}

@@ -80,7 +80,7 @@ func quotaText(j *draft.Job, k account.Resource, asks, most string) string {
 // written into its contracts, "" when it can: another mapping is where one of
 // them would go.
 func (r *Settler) remapped(j *draft.Job) (code, why string) {
-	if j.In.Spec.Offload == nil && (j.In.Spec.VirtualNode == nil || j.In.Spec.VirtualNode.KubeconfigSecretRef == nil) {
+	if len(j.Live) == 0 || j.In.Spec.Offload == nil && (j.In.Spec.VirtualNode == nil || j.In.Spec.VirtualNode.KubeconfigSecretRef == nil) {
 		return "", ""
 	}
 	b := r.BarsOf(j)

@@ -12,10 +12,20 @@ import (
 
 // NewJob gathers what the ledger knows of an intent.
 func (r *Settler) NewJob(in *model.Intent, tenantName, name string) *draft.Job {
+	return r.jobOf(in, tenantName, name, r.W.Ledger.State(tenantName, name), r.W.Ledger.ByIntent(tenantName, name))
+}
+
+// KnownJob is NewJob for an intent of which it is known how it waits.
+func (r *Settler) KnownJob(in *model.Intent, k *draft.Known) *draft.Job {
+	j := r.jobOf(in, in.Metadata.Namespace, in.Metadata.Name, k.State, nil)
+	j.Known = k
+	return j
+}
+
+func (r *Settler) jobOf(in *model.Intent, tenantName, name string, state *v1alpha1.IntentState, all []*v1alpha1.Contract) *draft.Job {
 	j := &draft.Job{}
 	j.In, j.TenantName, j.Name, j.Tenant = in, tenantName, name, r.Accounts.Of(tenantName)
-	j.State = r.W.Ledger.State(tenantName, name)
-	j.All = r.W.Ledger.ByIntent(tenantName, name)
+	j.State, j.All = state, all
 	j.Dec = draft.Decision{Tenant: tenantName, Name: name, Considered: len(r.Inventory.Offers())}
 	if in != nil {
 		j.Dec.Path = in.Path

@@ -95,14 +95,22 @@ func (b *bill) Over(j *draft.Job) (code, text string) {
 // except are about to be replaced.
 func (b *bill) Charge(j *draft.Job, replicas int, except ...*v1alpha1.Contract) {
 	r := b.settler
-	q := r.For(j, place.Request{}, replicas, except...)
+	var q place.Request
+	if j.Known == nil {
+		q = r.For(j, place.Request{}, replicas, except...)
+	}
 	offers := int64(len(r.Inventory.Offers()))
 	units := int64(unitsOfIntent)
 	if most, _ := r.Accounts.Most(j.Tenant); replicas > 0 {
 		units += UnitsOfReplica * max(0, min(int64(replicas), most-int64(j.Tenant.Contracts())))
 	}
 	for alt := range j.Alternatives() {
-		key := string(r.Match.Key(r.AskOf(j, q, alt)))
+		key := ""
+		if j.Known != nil {
+			key = j.Known.Class.Key()
+		} else {
+			key = string(r.Match.Key(r.AskOf(j, q, alt)))
+		}
 		if !b.paid[key] {
 			b.paid[key] = true
 			units += offers
@@ -164,12 +172,17 @@ func (r *Settler) bidders() []Bidder {
 		b := Bidder{Job: j}
 		// Of stage find nothing is ever written: it must not go first each time.
 		if s := j.State; j.Finding() || s != nil && s.Status.Digest == j.In.Digest && s.Status.Reason != lifecycle.CodeConditions {
-			b.seen, b.Lot = 1, Lot(minute, j.TenantName, j.Name)
+			b.seen = 1
 		}
 		list = append(list, b)
 	}
-	if len(list) < 2 {
-		return list
+	if len(list) < 2 || r.affords(list) {
+		return list // in any order: all have their turn
+	}
+	for i := range list {
+		if j := list[i].Job; list[i].seen > 0 {
+			list[i].Lot = Lot(minute, j.TenantName, j.Name)
+		}
 	}
 	slices.SortFunc(list, func(a, b Bidder) int {
 		x, y := a.Job, b.Job
@@ -200,6 +213,23 @@ func (r *Settler) bidders() []Bidder {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.Lot, b.Lot), strings.Compare(a.Job.TenantName, b.Job.TenantName))
 	})
 	return list
+}
+
+// affords reports whether all bidders fit into the round, whatever of it they share.
+func (r *Settler) affords(list []Bidder) bool {
+	offers, all, tenants := int64(len(r.Inventory.Offers())), int64(0), map[string]int64{}
+	for i := range list {
+		j := list[i].Job
+		if j.In.Where != nil {
+			return false
+		}
+		units := unitsOfIntent + UnitsOfReplica*int64(len(j.Tasks)+len(j.News)) + offers*int64(len(j.Alternatives()))
+		all += units
+		if tenants[j.TenantName] += units; tenants[j.TenantName] >= r.Limits.Work {
+			return false
+		}
+	}
+	return all < roundWork*r.Limits.Work
 }
 
 // Lot is a number drawn for a name at an instant.
