@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // PullRequests opens, closes and merges pull requests of the fleet repo. A
@@ -145,7 +146,7 @@ func (r *Reconciler) review(ctx context.Context, in *inputs, w planner.World, pl
 	if err != nil {
 		return out, err
 	}
-	done := r.timed(&r.took.Commit)
+	done := r.traced.Time(traced.Commit)
 	c, err := r.offer(ctx, in, req, digest, ends(plan))
 	done()
 	var replan *gitrepo.ErrReplan
