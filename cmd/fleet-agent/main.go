@@ -107,6 +107,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer logs.Flush(log.Handler())
 	slog.SetDefault(log)
 	klog.SetSlogLogger(log)
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))

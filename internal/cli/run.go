@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
@@ -89,6 +90,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	defer logs.Flush(log.Handler())
 	if err := o.root.asked(o.url, true); err != nil {
 		return err
 	}

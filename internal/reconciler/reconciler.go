@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/once"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/progress"
@@ -80,7 +80,7 @@ type Reconciler struct {
 	alarms     []string // what others noted as accepted, since the start
 	heldBack   string   // why ends are held back, as it was last logged
 
-	said sync.Map // problems already logged
+	once once.Said // of what was logged
 }
 
 // New makes a reconciler that has read nothing yet.
@@ -104,6 +104,7 @@ func New(opts Options) *Reconciler {
 	check.Now, check.Log = opts.Now, opts.Log
 	r := &Reconciler{opts: opts, leads: true, suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
+	r.once = once.New(opts.Log)
 	r.deliver.id, r.deliver.traces = opts.Root.ID(), opts.Traces
 	r.traced = traced.Round{Now: func() time.Time { return r.opts.Now() }, Tracer: opts.Tracer}
 	check.Observer = &traced.Planning{Observer: opts.Observer, Round: &r.traced}

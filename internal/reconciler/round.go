@@ -284,7 +284,7 @@ func (r *Reconciler) decide(w planner.World) *planner.Plan {
 	done()
 	r.opts.Observer.Decided(r.traced.Took.Plan, plan)
 	for _, note := range plan.Notes {
-		r.once(note)
+		r.once.Log.Warn("the plan has a note", "reason", note)
 	}
 	return plan
 }

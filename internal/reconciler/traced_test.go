@@ -31,8 +31,8 @@ func (s seeded) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	return id
 }
 
-// told is what a fleet looks like from outside after an intent was placed.
-type told struct {
+// outside is what a fleet looks like from outside after an intent was placed.
+type outside struct {
 	tree                 tree.Hash
 	plan, round, version string
 	trace                tracing.Origin
@@ -43,7 +43,7 @@ type told struct {
 // plan, its digest and record, every file, and the versions of what agents are told are
 // the same, so that two replicas plan alike.
 func TestTraceIsNoPartOfAPlan(t *testing.T) {
-	run := func(seed uint64) (out told) {
+	run := func(seed uint64) (out outside) {
 		rec := tracetest.NewSpanRecorder()
 		s := newStory(t, "ledger")
 		if seed != 0 {
@@ -92,7 +92,7 @@ func TestTraceIsNoPartOfAPlan(t *testing.T) {
 	if off.plan == "" || off.round == "" || off.version == "" {
 		t.Fatalf("nothing is compared: %+v", off)
 	}
-	for name, with := range map[string]told{"a trace": one, "another trace": other} {
+	for name, with := range map[string]outside{"a trace": one, "another trace": other} {
 		if with.tree != off.tree || with.plan != off.plan || with.round != off.round || with.version != off.version {
 			t.Errorf("with %s:\n%+v\nwithout:\n%+v", name, with, off)
 		}
