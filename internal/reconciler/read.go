@@ -87,9 +87,6 @@ func (r *Reconciler) read(ctx context.Context) (*inputs, error) {
 		r.indexed = r.ledger
 	}
 	in.index, in.authors, in.attributed, in.asked = r.index, r.authors.byPath, r.authors.number, r.authors.asked
-	if err := r.opts.Traces.Follow(r.opts.Repo, r.heads.Ledger.Commit.Hash, r.ledger.Contracts()); err != nil {
-		return nil, err
-	}
 	r.stand(in)
 	return in, nil
 }

@@ -94,6 +94,7 @@ func (l *listeners) tell(everybody bool, clusters map[string]bool) {
 // to which that is news. Waking all of them at each commit would cost a fleet
 // of a thousand agents more than the commit.
 func (r *Reconciler) stand(in *inputs) {
+	r.opts.Traces.Follow(r.opts.Repo, in.heads.Ledger.Commit.Hash, in.ledger.Contracts())
 	last := r.standing.Load()
 	if last != nil && last.fleet == in.fleet && last.ledger == in.ledger {
 		return

@@ -82,9 +82,9 @@ func (o *Observer) Landed(plan *planner.Plan, changes []model.Change) {
 		first := seen[after.Metadata.Namespace+"/"+after.Spec.Intent.Name]
 		switch {
 		case c.Before == nil && !first.IsZero():
-			o.Metrics.TimeToReserve(plan.Now.Sub(first.Time), o.Traces.Of(after.Metadata.Name).Trace())
+			o.Metrics.TimeToReserve(plan.Now.Sub(first.Time), o.Traces.Came(after.Metadata.Name).Trace())
 		case c.Before != nil && after.Status.Phase == v1alpha1.PhaseActive && c.Before.Status.Phase != v1alpha1.PhaseDegraded:
-			o.Metrics.TimeToActive(max(plan.Now.Sub(after.Spec.Term.Start.Time), 0), o.Traces.Of(after.Metadata.Name).Trace()) // a booking is delivered before its start
+			o.Metrics.TimeToActive(max(plan.Now.Sub(after.Spec.Term.Start.Time), 0), o.Traces.Came(after.Metadata.Name).Trace()) // a booking is delivered before its start
 		}
 	}
 }

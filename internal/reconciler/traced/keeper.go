@@ -2,7 +2,6 @@ package traced
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -40,6 +39,8 @@ type Keeper struct {
 
 	mu sync.Mutex
 	by map[string]way
+	// came are contracts that arrived with the newest head.
+	came map[string]tracing.Origin
 }
 
 // way is how a contract came to be on its way.
@@ -84,10 +85,11 @@ func stepsOf(c gitrepo.Commit) []step {
 func arrived(p v1alpha1.Phase) bool { return p == v1alpha1.PhaseActive || !p.Held() }
 
 // Follow takes over a head of the ledger: what became of contracts since the last one, and
-// at first how those of its contracts began that are on their way.
-func (k *Keeper) Follow(repo Repo, head tree.Hash, contracts iter.Seq[*v1alpha1.Contract]) error {
+// at first how those of its contracts began that are on their way. History that cannot be
+// read ends there: no round fails for it.
+func (k *Keeper) Follow(repo Repo, head tree.Hash, contracts iter.Seq[*v1alpha1.Contract]) {
 	if k == nil || head == k.head {
-		return nil
+		return
 	}
 	first := k.head.IsZero()
 	sought := map[string]bool{}
@@ -99,16 +101,14 @@ func (k *Keeper) Follow(repo Repo, head tree.Hash, contracts iter.Seq[*v1alpha1.
 		}
 		if len(sought) == 0 {
 			k.head = head
-			return nil
+			return
 		}
 	}
-	commits, err := k.since(repo, head, sought)
-	if err != nil {
-		return fmt.Errorf("look which traces contracts are in: %w", err)
-	}
+	commits := k.since(repo, head, sought)
 	k.head = head
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.came = nil
 	for i := len(commits) - 1; i >= 0; i-- { // oldest first
 		k.take(commits[i], !first)
 	}
@@ -119,12 +119,11 @@ func (k *Keeper) Follow(repo Repo, head tree.Hash, contracts iter.Seq[*v1alpha1.
 			}
 		}
 	}
-	return nil
 }
 
 // since are the commits of daemons behind a head that are not behind the one before,
 // newest first; at first those until the ways of all that is sought have begun.
-func (k *Keeper) since(repo Repo, head tree.Hash, sought map[string]bool) ([]gitrepo.Commit, error) {
+func (k *Keeper) since(repo Repo, head tree.Hash, sought map[string]bool) []gitrepo.Commit {
 	var out []gitrepo.Commit
 	first, left := k.head.IsZero(), len(sought)
 	seen, queue := map[tree.Hash]bool{k.head: true}, []tree.Hash{head}
@@ -138,14 +137,10 @@ func (k *Keeper) since(repo Repo, head tree.Hash, sought map[string]bool) ([]git
 		seen[h] = true
 		c, err := repo.Info(h)
 		if err != nil {
-			return nil, err
-		}
-		ours, err := repo.MadeByUs(h)
-		if err != nil {
-			return nil, err
+			continue
 		}
 		queue = append(queue, c.Parents...)
-		if !ours {
+		if ours, err := repo.MadeByUs(h); !ours || err != nil {
 			continue
 		}
 		out = append(out, c)
@@ -156,7 +151,7 @@ func (k *Keeper) since(repo Repo, head tree.Hash, sought map[string]bool) ([]git
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // take takes over what one commit did; mu is held.
@@ -177,7 +172,12 @@ func (k *Keeper) take(c gitrepo.Commit, tell bool) {
 		case known && tell && s.to == v1alpha1.PhaseActive && c.Trailer("Replica") == k.Replica:
 			k.active(s.name, is, led, c.When())
 		}
-		delete(k.by, s.name)
+		if delete(k.by, s.name); known {
+			if k.came == nil {
+				k.came = map[string]tracing.Origin{}
+			}
+			k.came[s.name] = is.origin
+		}
 	}
 }
 
@@ -201,6 +201,19 @@ func (k *Keeper) Of(contract string) tracing.Origin {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.by[contract].origin
+}
+
+// Came is Of, also of a contract that arrived with the newest head. Safe for any goroutine.
+func (k *Keeper) Came(contract string) tracing.Origin {
+	if k == nil {
+		return tracing.Origin{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if o, just := k.came[contract]; just {
+		return o
+	}
 	return k.by[contract].origin
 }
 

@@ -80,16 +80,12 @@ func TestKeeper_AnotherReplicaFinishes(t *testing.T) {
 	tracerA, recA := recording()
 	tracerB, recB := recording()
 	a := NewKeeper(tracerA, "a")
-	if err := a.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract{contract("x", v1alpha1.PhaseReserved)})); err != nil {
-		t.Fatal(err)
-	}
+	a.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract{contract("x", v1alpha1.PhaseReserved)}))
 	h.add(led(2), "a", "x Reserved -> Peering")
 	b := NewKeeper(tracerB, "b") // starts here
 	held := slices.Values([]*v1alpha1.Contract{contract("x", v1alpha1.PhasePeering)})
 	for _, k := range []*Keeper{a, b} {
-		if err := k.Follow(&h, h.head, held); err != nil {
-			t.Fatal(err)
-		}
+		k.Follow(&h, h.head, held)
 		if got := k.Of("x").String(); got != led(1) {
 			t.Errorf("%s: x is on its way in %q, want %q", k.Replica, got, led(1))
 		}
@@ -99,11 +95,12 @@ func TestKeeper_AnotherReplicaFinishes(t *testing.T) {
 	}
 	h.add(led(3), "b", "x Peering -> Active")
 	for _, k := range []*Keeper{a, b} {
-		if err := k.Follow(&h, h.head, held); err != nil {
-			t.Fatal(err)
-		}
+		k.Follow(&h, h.head, held)
 		if !k.Of("x").IsZero() {
 			t.Errorf("%s: x is still on its way", k.Replica)
+		}
+		if got := k.Came("x").String(); got != led(1) {
+			t.Errorf("%s: x came in %q, want %q", k.Replica, got, led(1))
 		}
 	}
 	if n := len(recA.Ended()); n != 0 {
@@ -140,13 +137,9 @@ func TestKeeper_WhatCounts(t *testing.T) {
 			var h history
 			h.add("", "a")
 			k := NewKeeper(tracer, "a")
-			if err := k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil))); err != nil {
-				t.Fatal(err)
-			}
+			k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
 			c.write(&h)
-			if err := k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil))); err != nil {
-				t.Fatal(err)
-			}
+			k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
 			if got := k.Of("x").String(); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -168,12 +161,24 @@ func TestKeeper_StartIsBounded(t *testing.T) {
 		most int
 	}{"found at once": {contract("x", v1alpha1.PhaseReserved), 1}, "never found": {contract("gone", v1alpha1.PhaseReserved), maxSeek + 1}, "nothing sought": {contract("x", v1alpha1.PhaseActive), 0}} {
 		h.read = 0
-		if err := NewKeeper(tracer, "a").Follow(&h, h.head, slices.Values([]*v1alpha1.Contract{c.held})); err != nil {
-			t.Fatal(err)
-		}
+		NewKeeper(tracer, "a").Follow(&h, h.head, slices.Values([]*v1alpha1.Contract{c.held}))
 		if h.read > c.most {
 			t.Errorf("%s: %d commits were read, want at most %d", name, h.read, c.most)
 		}
+	}
+}
+
+// History that cannot be read is no reason for a round to fail.
+func TestKeeper_HistoryThatCannotBeRead(t *testing.T) {
+	tracer, _ := recording()
+	var h history
+	first := h.add(led(1), "a", "x - -> Reserved")
+	h.add(led(2), "a", "y - -> Reserved")
+	delete(h.commits, first)
+	k := NewKeeper(tracer, "a")
+	k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract{contract("x", v1alpha1.PhaseReserved), contract("y", v1alpha1.PhaseReserved)}))
+	if !k.Of("x").IsZero() || k.Of("y").String() != led(2) {
+		t.Errorf("x is in %q, y in %q", k.Of("x"), k.Of("y"))
 	}
 }
 
@@ -229,7 +234,7 @@ func TestOffCostsNothing(t *testing.T) {
 		r.Add("x", at, at)
 		r.Trailers()
 		r.End("unchanged", true, 0, nil)
-		_ = k.Follow(nil, tree.Hash{1}, all)
+		k.Follow(nil, tree.Hash{1}, all)
 		_ = k.Of("x")
 		_ = k.Among(contracts, name)
 	}); n != 0 {
