@@ -36,7 +36,7 @@ func AgentRoutes(peer func(*x509.Certificate) error) func(*http.Request) tracing
 // it; a call that proves nothing is answered with an error, and leads to no round.
 func WebhookRoutes(r *http.Request) tracing.Route {
 	if r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/hooks/") {
-		return tracing.Route{Name: "webhook", Trigger: true}
+		return tracing.Route{Name: "webhook", Trigger: true, Told: true}
 	}
 	return tracing.Route{}
 }

@@ -70,7 +70,7 @@ func TestAgentRoutes(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if got := WebhookRoutes(httptest.NewRequest(http.MethodPost, "/hooks/github", nil)); got != (tracing.Route{Name: "webhook", Trigger: true}) {
+	if got := WebhookRoutes(httptest.NewRequest(http.MethodPost, "/hooks/github", nil)); got != (tracing.Route{Name: "webhook", Trigger: true, Told: true}) {
 		t.Errorf("a webhook: %+v", got)
 	}
 	if got := WebhookRoutes(httptest.NewRequest(http.MethodGet, "/", nil)); got != (tracing.Route{}) {

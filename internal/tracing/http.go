@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"net/http"
 	"time"
 )
@@ -19,8 +20,9 @@ func Inject(r *http.Request) {
 type Route struct {
 	// Name of the span; "" makes none.
 	Name string
-	// Trigger: it brings news that lead to a round.
-	Trigger bool
+	// Trigger: it brings news that lead to a round. Told: only once its handler says so
+	// (News), because anybody may send it.
+	Trigger, Told bool
 	// Trusted: the caller is another replica of this daemon, whose trace goes on.
 	Trusted bool
 }
@@ -52,7 +54,11 @@ func (t *Tracer) Handler(next http.Handler, route func(*http.Request) Route) htt
 		if is.Trigger {
 			o := span.Origin()
 			trigger = &Trigger{origin: o, kept: !o.IsZero(), at: time.Now()}
-			t.triggers.add(trigger)
+			if is.Told {
+				ctx = context.WithValue(ctx, newsKey{}, func() { t.triggers.add(trigger) })
+			} else {
+				t.triggers.add(trigger)
+			}
 		}
 		answer := &status{ResponseWriter: w, code: http.StatusOK}
 		defer func() {
@@ -68,6 +74,17 @@ func (t *Tracer) Handler(next http.Handler, route func(*http.Request) Route) htt
 		}()
 		next.ServeHTTP(answer, r.WithContext(ctx))
 	})
+}
+
+// newsKey is of the function by which News tells.
+type newsKey struct{}
+
+// News says that a request which anybody may send was proven to bring news: before they
+// are passed on. Without traces it does nothing.
+func News(ctx context.Context) {
+	if tell, ok := ctx.Value(newsKey{}).(func()); ok {
+		tell()
+	}
 }
 
 // status notes an answer's.

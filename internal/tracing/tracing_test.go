@@ -120,6 +120,25 @@ func TestHandler_RefusedLeaveNothing(t *testing.T) {
 	}
 }
 
+// What anybody may send leads to a round only once it was proven.
+func TestHandler_NewsAreTold(t *testing.T) {
+	for _, proven := range []bool{false, true} {
+		tracer, _ := recording(t)
+		seen := -1
+		h := tracer.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if proven {
+				News(r.Context())
+			}
+			seen = len(tracer.triggers.list)
+		}), func(*http.Request) Route { return Route{Name: "webhook", Trigger: true, Told: true} })
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+		if want := map[bool]int{true: 1}[proven]; seen != want || len(tracer.Triggers()) != want {
+			t.Errorf("proven %v: %d lead to a round, want %d", proven, seen, want)
+		}
+	}
+	News(t.Context()) // without traces
+}
+
 func TestTriggers_AreBoundedAndGrowOld(t *testing.T) {
 	tracer, _ := recording(t)
 	h := tracer.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), func(*http.Request) Route { return Route{Name: "report", Trigger: true} })
