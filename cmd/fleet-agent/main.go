@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
@@ -25,6 +26,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/cli/completing"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
+	"github.com/fleetbroker/fleetbroker/internal/tracing/otlp"
 )
 
 func main() {
@@ -41,6 +44,7 @@ type flags struct {
 	agent.Options
 	kubeconfig, logLevel, logFormat string
 	instructions                    time.Duration
+	tracing                         otlp.Flags
 }
 
 func newCommand() *cobra.Command {
@@ -85,6 +89,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.StringVar(&f.LeaseNamespace, "leader-election-namespace", "", "namespace of the Lease by which one of several replicas speaks for the cluster; empty: there is only this one")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	f.tracing.Register(set)
 	for _, name := range []string{"cluster-id", "broker-url"} {
 		if err := c.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -104,6 +109,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer logs.Flush(log.Handler())
 	slog.SetDefault(log)
 	klog.SetSlogLogger(log)
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
@@ -114,6 +120,15 @@ func (f *flags) run(ctx context.Context) error {
 	if f.Endpoint == "" && !inPod(f.Config) {
 		f.Endpoint = f.Config.Host
 	}
+	traces, err := f.tracing.Open(ctx, "fleet-agent", f.Cluster, log)
+	if err != nil {
+		return err
+	}
+	defer traces.Close()
+	for _, c := range traces.Collectors("fleetbroker_agent_trace_spans_total") {
+		metrics.Registry.MustRegister(c)
+	}
+	f.Tracer = traces.Tracer()
 	return agent.Run(ctx, f.Options)
 }
 
@@ -132,9 +147,9 @@ func (f *flags) logger() (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: escape.Attr}
 	switch f.logFormat {
 	case "text":
-		return slog.New(logs.Handler(slog.NewTextHandler(os.Stderr, options))), nil
+		return slog.New(logs.Handler(tracing.Logs(slog.NewTextHandler(os.Stderr, options)))), nil
 	case "json":
-		return slog.New(logs.Handler(slog.NewJSONHandler(os.Stderr, options))), nil
+		return slog.New(logs.Handler(tracing.Logs(slog.NewJSONHandler(os.Stderr, options)))), nil
 	}
 	return nil, fmt.Errorf("--log-format %q: use text or json", f.logFormat)
 }

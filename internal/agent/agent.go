@@ -32,6 +32,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // settling is how long changes are gathered before flavors are made anew: many
@@ -79,6 +80,8 @@ type Options struct {
 	KubeconfigsDir string
 	// TokensDir keeps renewed tokens over a restart; empty keeps them in memory.
 	TokensDir string
+	// Tracer makes spans of what is done for a contract; nil: none.
+	Tracer *tracing.Tracer
 	// Log of everything.
 	Log *slog.Logger
 }

@@ -49,6 +49,7 @@ func (a *agent) deliver(ctx context.Context, fleet string) {
 		Confirm:  func(ctx context.Context, _ string) (tree.Hash, error) { return a.root(ctx) },
 		Identity: host + "-fleet-agent-" + a.Cluster,
 		Fleet:    fleet,
+		Tracer:   a.Tracer,
 		Log:      a.Log,
 	})
 	defer d.Close()

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Modes of Options.Enforce.
@@ -142,7 +143,8 @@ func (a *agent) enforceFrom(ctx context.Context) error {
 				f.nudge()
 			}
 		},
-		Count: func(v enforce.Verdict, reason string) { answers.WithLabelValues(a.Cluster, string(v), reason).Inc() },
+		Count:    func(v enforce.Verdict, reason string) { answers.WithLabelValues(a.Cluster, string(v), reason).Inc() },
+		Answered: a.answered,
 	}
 	if err := e.SetUp(a.mgr); err != nil {
 		return err
@@ -151,6 +153,25 @@ func (a *agent) enforceFrom(ctx context.Context) error {
 	a.touch() // what is sold is of another class now
 	a.Log.Info("enforcing the ledger", "class", enforce.Class)
 	return nil
+}
+
+// answered makes the span of a slice's answer, in the trace in which its contract is on its
+// way, as the broker named it.
+func (a *agent) answered(ctx context.Context, contract string, answer enforce.Answer, began time.Time) {
+	in := a.instructions.Load()
+	if a.Tracer == nil || in == nil {
+		return
+	}
+	o := tracing.ParseTraceparent(in.Traces[contract])
+	if o.IsZero() {
+		return
+	}
+	_, span := a.Tracer.Begin(ctx, "answer slice", began, o, nil)
+	span.Set("fleetbroker.cluster", a.Cluster)
+	span.Set("fleetbroker.contract", contract)
+	span.Set("fleetbroker.verdict", string(answer.Verdict))
+	span.Set("fleetbroker.reason", answer.Reason)
+	span.End(nil)
 }
 
 // may asks the API server whether the agent may do something.

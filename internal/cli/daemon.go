@@ -20,11 +20,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/logs"
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/cli/observing"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
@@ -36,17 +36,19 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/clock"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews/theirs"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
+	"github.com/fleetbroker/fleetbroker/internal/tracing/otlp"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -124,6 +126,7 @@ type daemonFlags struct {
 	kubeconfigs string
 	programs    []string
 	sources     sources.Flags
+	tracing     otlp.Flags
 	identity    string
 	poll        time.Duration
 	silence     time.Duration
@@ -142,6 +145,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.app.Register(fs)
 	f.root.register(fs)
 	f.sources.Register(fs)
+	f.tracing.Register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "absolute paths of programs that kubeconfigs may run for credentials (exec); others are refused")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
@@ -169,7 +173,7 @@ func (f *daemonFlags) logger(to Streams) (*slog.Logger, error) {
 	if f.logFormat == "json" {
 		handler = slog.NewJSONHandler(to.Err, opts)
 	}
-	handler = logs.Handler(handler)
+	handler = logs.Handler(tracing.Logs(handler))
 	log := slog.New(handler)
 	if to.Process {
 		klog.SetSlogLogger(log)
@@ -201,7 +205,8 @@ type daemon struct {
 	access      access.Kubeconfigs
 	sources     *sources.Keeper
 	jobs        *jobs.Jobs // nil but in run
-	observer    *observer
+	observer    *observing.Observer
+	traces      *otlp.Tracing // nil where none are asked for
 	revocations server.Revocations
 	clock       *clock.Check
 	state       *statefile.Health
@@ -222,7 +227,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		return nil, err
 	}
 	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log), fleet: root.ID()}
-	obs := &observer{metrics: d.metrics, log: log}
+	obs := &observing.Observer{Metrics: d.metrics, Log: log}
 	d.metrics.PlannerCheckLimit(check.Budget)
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard("git server", server, answered.Sub(asked)) }
@@ -255,13 +260,16 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		d.access.Tokens.Dir = filepath.Join(f.stateDir, "tokens")
 	}
 	identity := process.IdentityOf(f.identity)
+	if d.traces, err = f.tracing.Open(ctx, "fleetbroker", identity, log); err != nil {
+		return nil, usagef("%w", err)
+	}
 	d.delivery = spread.New(delivery.Options{
 		Access:   d.access,
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Fleet:    d.fleet,
-		Identity: identity,
-		Hooks:    delivery.Hooks{Refused: d.metrics.Refused},
-		Log:      log,
+		Identity: identity, Tracer: d.traces.Tracer(),
+		Hooks: delivery.Hooks{Refused: d.metrics.Refused},
+		Log:   log,
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,
@@ -279,6 +287,9 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if change != nil {
 		change(&opts)
 	}
+	opts.Tracer, opts.Traces = d.traces.Tracer(), traced.NewKeeper(d.traces.Tracer(), opts.Replica)
+	d.observer.Traces = opts.Traces
+	d.metrics.Traced(d.traces.Tracer())
 	d.loop = reconciler.New(opts)
 	return d, nil
 }
@@ -350,74 +361,5 @@ func (d *daemon) close() {
 	if err := d.repo.Close(); err != nil {
 		d.log.Warn("the local copy was not closed cleanly", "error", err)
 	}
-}
-
-// observer turns what the rooms tell into metrics.
-type observer struct {
-	metrics *server.Metrics
-	log     *slog.Logger
-	rounds  []func() // called after each round
-}
-
-// each has something called after each round. Rounds must not have begun.
-func (o *observer) each(f func()) { o.rounds = append(o.rounds, f) }
-
-// CommitDone implements gitrepo.Observer.
-func (o *observer) CommitDone(took time.Duration, _ int, outcome string) {
-	if outcome == "committed" {
-		o.metrics.Commit(took)
-	}
-}
-
-// PushConflict implements gitrepo.Observer.
-func (o *observer) PushConflict() { o.metrics.PushConflict() }
-
-// LocalTrouble implements gitrepo.Observer.
-func (o *observer) LocalTrouble(err error) {
-	o.log.Warn("the local copy of the fleet repo has trouble; work goes on with a new one, or in memory", "error", err)
-}
-
-// RoundDone implements reconciler.Observer.
-func (o *observer) RoundDone(took time.Duration, outcome string) {
-	o.log.Debug("round", "took", took, "outcome", outcome)
-	for _, f := range o.rounds {
-		f()
-	}
-}
-
-// Decided implements reconciler.Observer.
-func (o *observer) Decided(took time.Duration, _ *planner.Plan) { o.metrics.Decision(took) }
-
-// Forgot implements planning.Observer.
-func (o *observer) Forgot() { o.metrics.PlannerFault() }
-
-// Stepped implements planning.Observer.
-func (o *observer) Stepped(s planner.Step, t time.Duration) { o.metrics.PlannerStep(s.String(), t) }
-
-// Checked implements planning.Observer.
-func (o *observer) Checked(c planning.Check) { o.metrics.PlannerCheck(string(c.Result), c.Bytes) }
-
-// Landed implements reconciler.Observer: phases that contracts entered, and
-// how long their teams waited.
-func (o *observer) Landed(plan *planner.Plan, changes []model.Change) {
-	seen := map[string]v1alpha1.Time{}
-	for _, s := range plan.States {
-		if s.After != nil {
-			seen[s.After.Metadata.Namespace+"/"+s.After.Metadata.Name] = s.After.Status.FirstSeen.At
-		}
-	}
-	for _, c := range changes {
-		after := c.After
-		if c.Before != nil && c.Before.Status.Phase == after.Status.Phase {
-			continue
-		}
-		o.metrics.Reservation(after.Status.Phase, process.Requester(after))
-		first := seen[after.Metadata.Namespace+"/"+after.Spec.Intent.Name]
-		switch {
-		case c.Before == nil && !first.IsZero():
-			o.metrics.TimeToReserve(plan.Now.Sub(first.Time))
-		case c.Before != nil && after.Status.Phase == v1alpha1.PhaseActive && c.Before.Status.Phase != v1alpha1.PhaseDegraded:
-			o.metrics.TimeToActive(max(plan.Now.Sub(after.Spec.Term.Start.Time), 0)) // a booking is delivered before its start
-		}
-	}
+	d.traces.Close()
 }

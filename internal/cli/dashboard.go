@@ -28,7 +28,7 @@ func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
 		},
 		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.jobs, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
-	d.observer.each(board.Changed)
+	d.observer.Each(board.Changed)
 	return board
 }
 

@@ -150,7 +150,7 @@ func TestInstallComponents(t *testing.T) {
 	if base, err = filepath.Rel(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify, " + base + "/sources, " + base + "/login, " + base + "/ephemeral]\n"
+	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify, " + base + "/sources, " + base + "/login, " + base + "/ephemeral, " + base + "/tracing]\n"
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,14 +171,14 @@ func TestInstallComponents(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := strings.Trim(fmt.Sprint(args), "[]")
-		if err := parses(line); err != nil || !strings.Contains(line, "--forge-token-file=/etc/fleetbroker/forge/token") || !strings.Contains(line, "--notify-urls-dir=/etc/fleetbroker/notify") || !strings.Contains(line, "--source-hosts=git.example.org,api.github.com") || !strings.Contains(line, "--oidc-session-key-file=/etc/fleetbroker/oidc/session-key") {
+		if err := parses(line); err != nil || !strings.Contains(line, "--forge-token-file=/etc/fleetbroker/forge/token") || !strings.Contains(line, "--notify-urls-dir=/etc/fleetbroker/notify") || !strings.Contains(line, "--source-hosts=git.example.org,api.github.com") || !strings.Contains(line, "--oidc-session-key-file=/etc/fleetbroker/oidc/session-key") || !strings.Contains(line, "--tracing-endpoint=http://collector.observability.svc:4318") {
 			t.Errorf("it starts fleetbroker %s: %v", line, err)
 		}
 	}
 	if strings.Contains(string(text), "volumeClaimTemplates") {
 		t.Error("a claim is asked for where there is no StorageClass")
 	}
-	for _, want := range []string{"sizeLimit: 5Gi", "secretName: fleetbroker-trust", "mountPath: /etc/fleetbroker/notify/vision-slack", "mountPath: /etc/fleetbroker/forge", "port: 587", "name: fleetbroker-sources", "secretName: fleetbroker-oidc"} {
+	for _, want := range []string{"sizeLimit: 5Gi", "secretName: fleetbroker-trust", "mountPath: /etc/fleetbroker/notify/vision-slack", "mountPath: /etc/fleetbroker/forge", "port: 587", "port: 4318", "name: fleetbroker-sources", "secretName: fleetbroker-oidc"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

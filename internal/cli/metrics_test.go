@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/observing"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
@@ -28,7 +29,7 @@ func scraped(t *testing.T, m *server.Metrics) string {
 // Prometheus sees. The daemon's own are scraped in test/e2e/install.
 func TestTheRoomsMoveTheMetrics(t *testing.T) {
 	m := server.NewMetrics()
-	o := &observer{metrics: m, log: slog.New(slog.DiscardHandler)}
+	o := &observing.Observer{Metrics: m, Log: slog.New(slog.DiscardHandler)}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	contract := func(name, path, author string, phase v1alpha1.Phase) *v1alpha1.Contract {
 		c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: "vision"}}
@@ -80,7 +81,7 @@ func TestALostRaceIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo, err := gitrepo.Open(t.Context(), remote, gitrepo.Options{
-		Inputs: "main", Ledger: "main", Now: func() time.Time { return at }, Observer: &observer{metrics: m, log: slog.New(slog.DiscardHandler)},
+		Inputs: "main", Ledger: "main", Now: func() time.Time { return at }, Observer: &observing.Observer{Metrics: m, Log: slog.New(slog.DiscardHandler)},
 		Identity: gitrepo.Identity{Name: "fleetbroker", Email: "fleetbroker@example.org"}, Backoff: time.Nanosecond,
 	})
 	if err != nil {

@@ -77,7 +77,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 		},
 	})
 	last, seen := d.loop.View(), d.sources.Version()
-	d.observer.each(func() {
+	d.observer.Each(func() {
 		v, now := d.loop.View(), d.sources.Version()
 		if v == last && now == seen || v.Fleet == nil || v.Contracts == nil {
 			return

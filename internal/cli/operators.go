@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -63,7 +64,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	if d.certs != nil {
 		certificates.Follow("", d.certs)
 	}
-	return append(append(process.StoreCollectors(func() *process.Shared { return d.shared }), process.LeaderCollectors(func() *process.Election { return d.election })...), certificates,
+	return append(slices.Concat(process.StoreCollectors(func() *process.Shared { return d.shared }), process.LeaderCollectors(func() *process.Election { return d.election }), d.traces.Collectors("fleetbroker_trace_spans_total")), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

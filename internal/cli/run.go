@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
@@ -89,6 +90,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	defer logs.Flush(log.Handler())
 	if err := o.root.asked(o.url, true); err != nil {
 		return err
 	}
@@ -206,11 +208,11 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		}
 		ports = append(ports, server.Port{
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
-			Handler: server.NewAgents(server.Agents{
+			Handler: d.traces.Tracer().Handler(server.NewAgents(server.Agents{
 				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Peer: d.shared.Peer(certs), Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
 				NotEnrolled: d.notEnrolled,
 				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
-			}),
+			}), process.AgentRoutes(d.shared.Peer(certs))),
 		})
 	}
 	if o.webhooks != "" {
@@ -220,11 +222,11 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 		}
 		ports = append(ports, server.Port{
 			Name: "webhooks", Address: o.webhooks, TLS: conf,
-			Handler: server.NewWebhooks(server.Webhooks{
+			Handler: d.traces.Tracer().Handler(server.NewWebhooks(server.Webhooks{
 				Secret:  process.WebhookSecrets(o.webhookSecrets, d.log),
 				Trigger: func(string) { d.called() },
 				Source:  d.sources.Hook, Sourced: d.calledBy,
-			}),
+			}), process.WebhookRoutes),
 		})
 	}
 	return ports, nil
@@ -245,7 +247,7 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	}
 	if shared, ok := d.shared.Store.(*store.Shared); ok {
 		d.delivery.Join(shared, d.shared.Replica)
-		d.observer.each(func() { shared.Head(d.loop.Head(), d.election.Leads()) })
+		d.observer.Each(func() { shared.Head(d.loop.Head(), d.election.Leads()) })
 	}
 	if d.shared.Config == nil || o.shadow { // a shadow must not keep others from deciding
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
+	"github.com/fleetbroker/fleetbroker/internal/cli/observing"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
@@ -63,7 +64,7 @@ func (o *runOptions) awaitRepo(ctx context.Context, log *slog.Logger) (err error
 		answered := make(chan error, 1)
 		go func() {
 			branch, err := ledgerBranch(ctx, remote, gitrepo.Options{
-				Dir: o.stateDir, Inputs: o.inputs, Observer: &observer{log: log},
+				Dir: o.stateDir, Inputs: o.inputs, Observer: &observing.Observer{Log: log},
 				State: statefile.NewHealth(slog.New(slog.DiscardHandler)), // the daemon itself says it
 			})
 			o.named = branch

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Decider decides on requests, and tells what the ledger says;
@@ -226,6 +227,7 @@ func (c *peerClient) call(ctx context.Context, files *pki.Files, address, path s
 		return fmt.Errorf("ask another replica: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	tracing.Inject(r)
 	answer, err := c.with(files).Do(r)
 	if err != nil {
 		return err // says method and URL already

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -148,7 +149,7 @@ func decideByHand(want contractWant, live contractLive) decision {
 
 // hasGrant reports whether a slice was ever granted something.
 func hasGrant(slice *unstructured.Unstructured) bool {
-	return slice != nil && len(resourcesAt(slice, "status", "resources")) > 0
+	return slice != nil && len(seen.Resources(slice, "status", "resources")) > 0
 }
 
 // orphaned reports whether a virtual node is younger than its slice, not

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Modes of delivery, as in Cluster.spec.delivery.
@@ -63,6 +64,8 @@ type Desired struct {
 	// Contracts of the consumer that are held, drained ones too: what is rendered,
 	// and what Observe tells about.
 	Contracts []*v1alpha1.Contract
+	// Traces are those in which contracts are on their way, by slice; may be nil.
+	Traces map[string]tracing.Origin
 }
 
 // alike reports whether the same is to be delivered, and in the same way.
@@ -100,6 +103,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Hooks hear what happens; may be zero.
 	Hooks Hooks
+	// Tracer makes spans of what is applied; nil: none.
+	Tracer *tracing.Tracer
 	// Log; default discards.
 	Log *slog.Logger
 }

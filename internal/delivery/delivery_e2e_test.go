@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -95,7 +96,7 @@ func testDrift(t *testing.T, access testAccess) {
 
 	rome.patch(sliceKey("train"), map[string]any{"spec": map[string]any{"resources": map[string]any{"nvidia.com/gpu": "8"}}})
 	envtest.Eventually(t, "an edit to be undone", func(context.Context) bool {
-		return resourcesAt(rome.get(sliceKey("train")), "spec", "resources")["nvidia.com/gpu"] == v1alpha1.AmountOf(4)
+		return seen.Resources(rome.get(sliceKey("train")), "spec", "resources")["nvidia.com/gpu"] == v1alpha1.AmountOf(4)
 	})
 	rome.patch(key{Kind: kindNamespace, Name: "vision"}, meta(map[string]any{"annotations": map[string]any{v1alpha1.AnnotationIntents: "nlp.serve"}}))
 	envtest.Eventually(t, "the namespace's intents to be put back", func(context.Context) bool {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 // nodeOf is the Node that a pod is bound to.
@@ -48,21 +49,11 @@ func extraNews(k kind, u *unstructured.Unstructured) string {
 // foreignTrouble is why Liqo does not reach the API server of another cluster,
 // "" when it does or has not tried.
 func foreignTrouble(u *unstructured.Unstructured) string {
-	c := condition(u, "APIServerStatus")
+	c := seen.Condition(u, "APIServerStatus")
 	if c["status"] != "Error" {
 		return ""
 	}
-	return said(c)
-}
-
-// said is a condition's reason and message, as far as it has them.
-func said(condition map[string]any) string {
-	reason, _ := condition["reason"].(string)
-	message, _ := condition["message"].(string)
-	if reason == "" || message == "" {
-		return reason + message
-	}
-	return reason + ": " + message
+	return seen.Said(c)
 }
 
 // unreached says that Liqo on the consumer does not reach the provider of a

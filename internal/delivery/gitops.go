@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -85,7 +86,7 @@ func (g *gitops) settle(obj any) {
 	if !ok {
 		return
 	}
-	ready := condition(u, "Ready")
+	ready := seen.Condition(u, "Ready")
 	message, _ := ready["message"].(string)
 	waits := strings.HasSuffix(message, "is not ready") || strings.HasSuffix(message, "is not up to date") // for what tells its own trouble
 	if ready["status"] == "Unknown" || ready["reason"] == "DependencyNotReady" && waits {
@@ -269,7 +270,7 @@ func (f fluxView) stopped(u *unstructured.Unstructured, command string) string {
 // commits. One whose health checks fail has: they come after pruning.
 func fluxCurrent(k *unstructured.Unstructured, known func(string) bool) bool {
 	field := "lastAppliedRevision"
-	if ready := condition(k, "Ready"); ready["status"] == "False" && ready["reason"] == "HealthCheckFailed" {
+	if ready := seen.Condition(k, "Ready"); ready["status"] == "False" && ready["reason"] == "HealthCheckFailed" {
 		field = "lastAttemptedRevision"
 	}
 	revision, _, _ := unstructured.NestedString(k.Object, "status", field)

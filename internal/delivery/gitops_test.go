@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 func decode(t *testing.T, texts ...string) []*unstructured.Unstructured {
@@ -70,7 +72,7 @@ func TestFluxVerdict(t *testing.T) {
 			source + `status: {conditions: [{type: Ready, status: "False", message: authentication required}]}` + "\n", "GitRepository flux-system/ledger: authentication required", false},
 	}
 	for name, c := range cases {
-		f := fluxView{decode(t, c.kustomizations...), decode(t, c.source), func(u *unstructured.Unstructured) map[string]any { return condition(u, "Ready") }}
+		f := fluxView{decode(t, c.kustomizations...), decode(t, c.source), func(u *unstructured.Unstructured) map[string]any { return seen.Condition(u, "Ready") }}
 		v := f.verdict("rome", "vision", func(hash string) bool { return hash == "aaaa" })
 		if !strings.Contains(v.trouble, c.trouble) || (c.trouble == "") != (v.trouble == "") || v.current != c.current {
 			t.Errorf("%s: got %+v, want trouble %q, current %t", name, v, c.trouble, c.current)

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/flux"
@@ -337,7 +338,7 @@ func testOverlay(t *testing.T, access testAccess) {
 		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "its specification must stay as it is") &&
 			rome.get(sliceKey("train")).GetLabels()["cost-center"] == ""
 	})
-	if got := resourcesAt(rome.get(sliceKey("train")), "spec", "resources")["cpu"]; got != v1alpha1.AmountOf(16000) {
+	if got := seen.Resources(rome.get(sliceKey("train")), "spec", "resources")["cpu"]; got != v1alpha1.AmountOf(16000) {
 		t.Errorf("cpu: got %v", got)
 	}
 	want.Overlay, want.Commit = tree.Tree{}, tree.Hash{2}

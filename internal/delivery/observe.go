@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -129,7 +130,7 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 			node = is
 		}
 		if is != nil {
-			o.Allocatable = plus(o.Allocatable, resourcesAt(is, "status", "allocatable"))
+			o.Allocatable = plus(o.Allocatable, seen.Resources(is, "status", "allocatable"))
 		}
 	}
 	o.VirtualNode, o.Node = presence(virtualNode), presence(node)
@@ -138,8 +139,8 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 		o.NodeMessage = unfinished(c, shares)
 		o.NodeReady = o.NodeMessage == ""
 	case node != nil:
-		if o.NodeReady = condition(node, "Ready")["status"] == "True"; !o.NodeReady {
-			o.NodeMessage = said(condition(node, "Ready"))
+		if o.NodeReady = seen.Condition(node, "Ready")["status"] == "True"; !o.NodeReady {
+			o.NodeMessage = seen.Said(seen.Condition(node, "Ready"))
 		}
 	}
 	o.Offloading, o.OffloadingMessage = offloading(c, contract)
@@ -171,10 +172,10 @@ func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 		if node == nil {
 			return "Node " + share.Name + " is not there"
 		}
-		if condition(node, "Ready")["status"] != "True" {
-			return strings.TrimSuffix("Node "+share.Name+" is not ready: "+said(condition(node, "Ready")), ": ")
+		if seen.Condition(node, "Ready")["status"] != "True" {
+			return strings.TrimSuffix("Node "+share.Name+" is not ready: "+seen.Said(seen.Condition(node, "Ready")), ": ")
 		}
-		has := resourcesAt(node, "status", "allocatable")
+		has := seen.Resources(node, "status", "allocatable")
 		for _, name := range share.Resources.Names() {
 			if want := share.Resources[name]; has[name].Less(want) {
 				return fmt.Sprintf("Node %s has %s of %s %s", share.Name, has[name].Canonical(name), want.Canonical(name), name)
@@ -188,10 +189,10 @@ func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 // is no observedGeneration; who wants to know whether a resize has arrived
 // compares what is granted with what was asked.
 func granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
-	c := condition(slice, "Resources")
+	c := seen.Condition(slice, "Resources")
 	switch c["status"] {
 	case "Accepted":
-		return resourcesAt(slice, "status", "resources"), ""
+		return seen.Resources(slice, "status", "resources"), ""
 	case "Denied":
 		for _, field := range []string{"message", "reason"} {
 			if text, _ := c[field].(string); text != "" {
@@ -229,37 +230,6 @@ func offloading(c *conn, contract *v1alpha1.Contract) (bool, string) {
 	return true, ""
 }
 
-// condition is the newest entry of a type: Liqo writes some types twice.
-func condition(u *unstructured.Unstructured, kind string) map[string]any {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	var found map[string]any
-	for _, entry := range list {
-		c, ok := entry.(map[string]any)
-		if !ok || c["type"] != kind {
-			continue
-		}
-		was, _ := found["lastTransitionTime"].(string)
-		is, _ := c["lastTransitionTime"].(string)
-		if found == nil || is >= was { // RFC 3339 in UTC orders as text
-			found = c
-		}
-	}
-	return found
-}
-
-// resourcesAt reads quantities; one that cannot be read is left out, so that it
-// counts as not granted.
-func resourcesAt(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
-	raw, _, _ := unstructured.NestedMap(u.Object, path...)
-	out := make(v1alpha1.Resources, len(raw))
-	for name, v := range raw {
-		if amount, err := v1alpha1.ParseAmount(name, fmt.Sprint(v)); err == nil {
-			out[name] = amount
-		}
-	}
-	return out
-}
-
 // tells reports whether a kind is part of an observation.
 func tells(k kind) bool {
 	switch k {
@@ -283,9 +253,9 @@ func summary(k kind, u *unstructured.Unstructured) string {
 		put(r)
 		put(denied)
 	case kindNode:
-		put(condition(u, "Ready")["status"])
-		put(said(condition(u, "Ready")))
-		put(resourcesAt(u, "status", "allocatable"))
+		put(seen.Condition(u, "Ready")["status"])
+		put(seen.Said(seen.Condition(u, "Ready")))
+		put(seen.Resources(u, "status", "allocatable"))
 	case kindOffloading:
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")
 		seen, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")

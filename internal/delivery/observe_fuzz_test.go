@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 // FuzzCluster: whatever an API server answers for objects of Liqo, Flux and Argo
@@ -56,7 +57,7 @@ func FuzzCluster(f *testing.F) {
 			t.Fatalf("granted %v and denied %q", resources, denied)
 		}
 		for _, path := range [][]string{{"status", "resources"}, {"status", "allocatable"}} {
-			for name, amount := range resourcesAt(slice, path...) {
+			for name, amount := range seen.Resources(slice, path...) {
 				if amount.Less(v1alpha1.Amount{}) {
 					t.Fatalf("%s %s of %v", amount.Canonical(name), name, path)
 				}
@@ -64,7 +65,7 @@ func FuzzCluster(f *testing.F) {
 		}
 		known := func(commit string) bool { return commit == "aaaa" }
 		list := []*unstructured.Unstructured{slice, slice}
-		for _, v := range []verdict{fluxView{kustomizations: list, sources: list, ready: func(u *unstructured.Unstructured) map[string]any { return condition(u, "Ready") }}.verdict("rome", "vision", known), argoVerdict("rome", "vision", list, known)} {
+		for _, v := range []verdict{fluxView{kustomizations: list, sources: list, ready: func(u *unstructured.Unstructured) map[string]any { return seen.Condition(u, "Ready") }}.verdict("rome", "vision", known), argoVerdict("rome", "vision", list, known)} {
 			if len(v.trouble) > 2*len(text)+1000 {
 				t.Fatalf("%d bytes of trouble of %d bytes", len(v.trouble), len(text))
 			}

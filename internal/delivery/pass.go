@@ -58,16 +58,18 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 		return nil
 	}
 	defer w.holdNews()()
-	err = w.confirm(lead, todo)
+	ctx, spans := w.traced(lead, todo)
+	err = w.confirm(ctx, todo)
 	if err == nil {
-		err = w.act(lead, c, todo)
+		err = w.act(ctx, c, todo)
 	} else {
 		w.putBack(todo)
 	}
 	w.settle(err)
+	spans.End(err)
 	w.options.Hooks.Passed(w.name, w.options.Clock.Since(began), err)
 	if err != nil {
-		w.log.Warn("cluster is not as wanted", "error", err)
+		w.log.WarnContext(ctx, "cluster is not as wanted", "error", err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 const (
@@ -133,7 +134,7 @@ func (r *remote) packed() (*wire.Manifests, error) {
 	// Marshalling plain values cannot fail, and equal ones give equal bytes.
 	text, _ := json.Marshal(out)
 	out.Version = fmt.Sprintf("%x", sha256.Sum256(text))[:32]
-	out.Commit = want.Commit.String()
+	out.Commit, out.Traces = want.Commit.String(), tracing.Texts(want.Traces)
 	return out, nil
 }
 
@@ -179,7 +180,7 @@ func Unpacked(m wire.Manifests) Desired {
 	want.Tree, want.Overlay = treeOf(m.Files), treeOf(m.Overlay)
 	want.Given = true
 	want.Root, _ = tree.ParseHash(m.Root) // what is no hash is confirmed by nobody
-	want.Refused = refusedHere(m)
+	want.Refused, want.Traces = refusedHere(m), tracing.ParseTexts(m.Traces)
 	for name, p := range m.Peers {
 		want.Peers[name] = Peer(p)
 	}

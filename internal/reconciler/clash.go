@@ -39,7 +39,7 @@ func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(out)) {
-		r.once("not written: " + key + ": " + out[key])
+		r.once.Log.Warn("a change is not written, because it clashes", "intent", key, "reason", out[key])
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/providers"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // deliveries remembers what delivery was told, to tell it only of changes, and
@@ -32,7 +33,8 @@ type deliveries struct {
 	waits  map[string]string
 	shadow bool
 	// id is the fleet's.
-	id string
+	id     string
+	traces *traced.Keeper
 }
 
 // changes is what may be others since delivery was told last.
@@ -115,6 +117,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		if want.Peers = last.Peers; !told || since.peers {
 			want.Peers = peersOf(in.fleet, name, needed[name])
 		}
+		want.Traces = d.traces.Among(want.Contracts, manifests.SliceName)
 		var err error
 		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
@@ -133,7 +136,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		desired[name] = want
 	}
 	to.Deliver(desired)
-	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed, d.known, d.facts, waits, shadow, d.id}
+	*d = deliveries{in.heads.Ledger.Tree.Root, in.key, in.fleet, in.ledger, desired, needed, d.known, d.facts, waits, shadow, d.id, d.traces}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Instructions are what the ledger says of a cluster; the channel is closed
@@ -80,6 +81,7 @@ func (s *standing) instructions(cluster string, news []wire.News) wire.Instructi
 	text, _ := json.Marshal(out)
 	out.Version = fmt.Sprintf("%x", sha256.Sum256(text))[:32]
 	out.Ledger, out.Seq, out.At = s.commit.String(), s.seq, s.at
+	out.Traces = tracing.Texts(s.traces.Among(s.ledger.HeldBy(cluster), func(c *v1alpha1.Contract) string { return c.Metadata.Name }))
 	return out
 }
 

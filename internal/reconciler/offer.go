@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // PullRequests opens, closes and merges pull requests of the fleet repo. A
@@ -145,7 +146,7 @@ func (r *Reconciler) review(ctx context.Context, in *inputs, w planner.World, pl
 	if err != nil {
 		return out, err
 	}
-	done := r.timed(&r.took.Commit)
+	done := r.traced.Time(traced.Commit)
 	c, err := r.offer(ctx, in, req, digest, ends(plan))
 	done()
 	var replan *gitrepo.ErrReplan
@@ -229,7 +230,7 @@ func (r *Reconciler) mergeOffer(ctx context.Context, c gitrepo.Commit) (bool, er
 		r.opts.Log.Info("merged", "pull request", r.offered.pull.URL, "commit", c.Hash.Short())
 		return true, nil
 	case errors.Is(err, forge.ErrNotReady):
-		r.once(fmt.Sprintf("pull request %s (%s) waits: %v", r.offered.pull.URL, c.Hash.Short(), err))
+		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "reason", err.Error())
 		return false, nil
 	case errors.Is(err, forge.ErrMoved):
 		r.offered = offered{}
@@ -246,7 +247,7 @@ func (r *Reconciler) withdraw(ctx context.Context, in *inputs) error {
 	}
 	c, err := r.opts.Repo.Offered()
 	if errors.Is(err, gitrepo.ErrOfferTaken) {
-		r.once(err.Error())
+		r.once.Log.Warn("the branch of the pull request with decisions has others' commits", "reason", err.Error())
 		return nil
 	}
 	if err != nil || c.IsZero() {

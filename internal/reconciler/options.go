@@ -15,6 +15,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -101,6 +103,9 @@ type Options struct {
 	// Check says when plans are checked against plans from nothing, and how; its
 	// clock, log and observer are set from those here.
 	Check planning.Options
+	// Tracer makes the rounds' traces, Traces knows those of contracts; nil: neither.
+	Tracer *tracing.Tracer
+	Traces *traced.Keeper
 	// Observer may be nil.
 	Observer Observer
 	// Log of what rounds do.

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 )
 
@@ -112,7 +113,7 @@ func (r *Reconciler) ought(now time.Time) bool {
 
 // fetch asks the remote and reads what is new there.
 func (r *Reconciler) fetch(ctx context.Context) error {
-	done := r.timed(&r.took.Ask)
+	done := r.traced.Time(traced.Ask)
 	seen := r.intake.newest()
 	fetched := r.progress.Doing("fetch the fleet repo", true)
 	heads, err := r.opts.Repo.Fetch(ctx)
@@ -131,7 +132,7 @@ func (r *Reconciler) fetch(ctx context.Context) error {
 // adopt reads fleet and ledger at these heads. On an error what was read before
 // stays as it is, and the next round reads again.
 func (r *Reconciler) adopt(ctx context.Context, heads gitrepo.Heads) error {
-	defer r.timed(&r.took.Read)()
+	defer r.traced.Time(traced.Read)()
 	if heads.Inputs.Commit.IsZero() {
 		return fmt.Errorf("the fleet repo has no branch %s yet: push the first commit of the inputs (`fleetbroker init DIR` lays them down)", heads.Inputs.Ref)
 	}

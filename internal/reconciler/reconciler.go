@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,10 +13,12 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/once"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/progress"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/trouble"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
@@ -70,16 +71,16 @@ type Reconciler struct {
 	paced      time.Time // when what the budget of pushes holds back may go; of the round under way
 	deliver    deliveries
 	desk       desk
-	took       Took   // of the round under way
-	ofFleet    bool   // the ledger has a commit of the trust root's fleet
-	unlisted   string // why commits of this daemon's key do not count
-	blocked    string // why the ledger cannot be written, whoever does it
-	ownKey     string // whose key signs, and its fingerprint
+	traced     traced.Round // the round under way
+	ofFleet    bool         // the ledger has a commit of the trust root's fleet
+	unlisted   string       // why commits of this daemon's key do not count
+	blocked    string       // why the ledger cannot be written, whoever does it
+	ownKey     string       // whose key signs, and its fingerprint
 	suspected  suspected
 	alarms     []string // what others noted as accepted, since the start
 	heldBack   string   // why ends are held back, as it was last logged
 
-	said sync.Map // problems already logged
+	once once.Said // of what was logged
 }
 
 // New makes a reconciler that has read nothing yet.
@@ -100,10 +101,14 @@ func New(opts Options) *Reconciler {
 		opts.Watch = poison.Open("", "", time.Time{}, opts.Log)
 	}
 	check := opts.Check
-	check.Now, check.Log, check.Observer = opts.Now, opts.Log, opts.Observer
-	r := &Reconciler{opts: opts, leads: true, plans: planning.New(check), suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
+	check.Now, check.Log = opts.Now, opts.Log
+	r := &Reconciler{opts: opts, leads: true, suspected: suspected{lift: slices.Clone(opts.Lift)}, wake: make(chan struct{}, 1), reader: fleet.NewReader()}
 	r.progress = progress.New(func() time.Time { return r.opts.Now() }, opts.Poll)
-	r.deliver.id = opts.Root.ID()
+	r.once = once.New(opts.Log)
+	r.deliver.id, r.deliver.traces = opts.Root.ID(), opts.Traces
+	r.traced = traced.Round{Now: func() time.Time { return r.opts.Now() }, Tracer: opts.Tracer}
+	check.Observer = &traced.Planning{Observer: opts.Observer, Round: &r.traced}
+	r.plans = planning.New(check)
 	r.turns = writers.Turns{Self: opts.Replica, Elected: opts.Elected, Now: opts.Now, Log: opts.Log}
 	if id, err := r.rooted(nil); opts.Root.Signed() && err == nil {
 		opts.Repo.SetIdentity(id)

@@ -53,16 +53,14 @@ func (r *Reconciler) lookAtOwnKey(id gitrepo.Identity) {
 		r.ownKey = ""
 	}
 	if err == nil && r.ownKey != "" {
-		if _, known := r.said.LoadOrStore("signs with "+r.ownKey, true); !known {
-			r.opts.Log.Info("signs its commits", "key", r.ownKey)
-		}
+		r.once.Log.Info("signs its commits", "key", r.ownKey)
 	}
 	if !id.Signed {
 		return
 	}
 	if err != nil {
 		r.unlisted = fmt.Sprintf("the key of this daemon is not in force in the trust root's list ledger (%v): it plans and reports, and writes nothing; name its key there or in writeBack.signers, or start it with another --signing-key", err)
-		r.once(r.unlisted)
+		r.once.Log.Warn("the key of this daemon is not in force", "reason", r.unlisted)
 	}
 }
 
@@ -109,7 +107,7 @@ func (r *Reconciler) alarm(ctx context.Context, in *inputs) {
 		return
 	}
 	for _, why := range in.heads.Alarms {
-		r.once(why)
+		r.once.Log.Warn("another account noted what it accepted", "reason", why)
 		if !slices.Contains(r.alarms, why) && len(r.alarms) < 100 {
 			r.alarms = append(slices.Clone(r.alarms), why)
 		}
@@ -121,7 +119,7 @@ func (r *Reconciler) alarm(ctx context.Context, in *inputs) {
 	to, err := r.opts.Repo.SetBack(ctx, may && !r.offers(in))
 	if err != nil {
 		r.blocked = err.Error()
-		r.once(r.blocked)
+		r.once.Log.Warn("the ledger cannot be set back", "reason", r.blocked)
 	} else if !to.IsZero() {
 		r.opts.Log.Error("ledger set back from a commit that cannot be taken in", "to", to.Short())
 		r.ask.Store(true)

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // Outcome is what a round did.
@@ -33,28 +34,19 @@ type Outcome struct {
 }
 
 // Took is where a round's time went.
-type Took struct {
-	// Ask is the remote's answer, with what was new there; Read is fleet and
-	// ledger at the heads, Plan the decision, Commit the write-back.
-	Ask, Read, Plan, Commit time.Duration
-}
-
-// timed adds what passes until its result is called.
-func (r *Reconciler) timed(to *time.Duration) func() {
-	start := r.opts.Now()
-	return func() { *to += r.opts.Now().Sub(start) }
-}
+type Took = traced.Took
 
 // Round is one pass: read, plan, commit, deliver.
 func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	start := r.opts.Now()
-	r.took, r.suspected.wrote, r.paced = Took{}, nil, time.Time{}
+	r.suspected.wrote, r.paced = nil, time.Time{}
+	ctx = r.traced.Begin(ctx)
 	ctx = pushbudget.OnWait(ctx, func() func() { return r.progress.Doing("wait for the fleet repo's budget of pushes", false) })
 	r.takeTurn()
 	done := r.progress.Doing("read and plan", false)
 	out, err := r.round(ctx)
 	done()
-	out.Took, out.Committed = r.took, append(r.suspected.wrote, out.Committed...)
+	out.Took, out.Committed = r.traced.Took, append(r.suspected.wrote, out.Committed...)
 	if err == nil && r.desk.stale {
 		r.ask.Store(true)
 		out.Again = true
@@ -66,7 +58,9 @@ func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	if err == nil && r.hint.Load() { // put off while clients waited
 		out.Again = true
 	}
-	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcomeOf(out, err))
+	outcome := outcomeOf(out, err)
+	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcome)
+	r.traced.End(outcome, out.Plan == nil && !out.Again, len(out.Committed), err)
 	if err != nil {
 		r.fail(err)
 		r.trouble(err)
@@ -186,7 +180,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	if err != nil {
 		return out, err
 	}
-	done := r.timed(&r.took.Commit)
+	done := r.traced.Time(traced.Commit)
 	pushed := r.progress.Doing("push to the fleet repo", true)
 	res, err := r.opts.Repo.Commit(ctx, req)
 	pushed()
@@ -203,10 +197,10 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)
-	r.landed(plan, res)
+	r.landed(ctx, plan, res)
 	switch {
 	case errors.As(err, new(*gitrepo.ErrReplan)), errors.As(err, new(*gitrepo.ErrBusy)), errors.As(err, new(*gitrepo.ErrHeld)):
-		r.opts.Log.Info("plan again", "because", err.Error())
+		r.opts.Log.InfoContext(ctx, "plan again", "because", err.Error())
 		r.ask.Store(true)
 		out.Again = true
 		return out, ctx.Err()
@@ -217,7 +211,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		return out, fmt.Errorf("write the plan back: %w", err)
 	}
 	for _, refusal := range res.Refused {
-		r.opts.Log.Error("the remote refuses a change", "intent", refusal.Key, "error", refusal.Cause)
+		r.opts.Log.ErrorContext(ctx, "the remote refuses a change", "intent", refusal.Key, "error", refusal.Cause)
 	}
 	r.publish(in, w, plan, res.Refused)
 	if len(r.desk.waiting) > 0 {
@@ -256,7 +250,7 @@ func (r *Reconciler) advance(ctx context.Context, res gitrepo.Result) error {
 
 // landed tells metrics what is on the ledger, and remembers when status was
 // last written.
-func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
+func (r *Reconciler) landed(ctx context.Context, plan *planner.Plan, res gitrepo.Result) {
 	done := map[string]bool{}
 	for _, c := range res.Commits {
 		for _, key := range c.Keys {
@@ -274,7 +268,7 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 		}
 	}
 	for _, c := range res.Commits {
-		r.opts.Log.Info("committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
+		r.opts.Log.InfoContext(ctx, "committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
 	}
 	if len(changes) > 0 {
 		r.opts.Observer.Landed(plan, changes)
@@ -283,14 +277,14 @@ func (r *Reconciler) landed(plan *planner.Plan, res gitrepo.Result) {
 
 // decide makes the plan and times it.
 func (r *Reconciler) decide(w planner.World) *planner.Plan {
-	done := r.timed(&r.took.Plan)
+	done := r.traced.Time(traced.Plan)
 	r.opts.Watch.Begin(poison.Plan, r.suspected.pieces)
 	plan := r.plans.Decide(w)
 	r.opts.Watch.Done(poison.Plan, r.suspected.pieces)
 	done()
-	r.opts.Observer.Decided(r.took.Plan, plan)
+	r.opts.Observer.Decided(r.traced.Took.Plan, plan)
 	for _, note := range plan.Notes {
-		r.once(note)
+		r.once.Log.Warn("the plan has a note", "reason", note)
 	}
 	return plan
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/market"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -64,6 +66,7 @@ type story struct {
 	bounds   tree.Bounds    // of trees; zero: the default
 	pushes   *pushbudget.Budget
 	leads    func() bool
+	tracer   *tracing.Tracer // nil: off
 }
 
 var ada = gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -99,7 +102,7 @@ func (s *story) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer, Pushes: s.pushes, Leads: s.leads})
+	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer, Pushes: s.pushes, Leads: s.leads, Tracer: s.tracer, Traces: traced.NewKeeper(s.tracer, "")})
 }
 
 func (s *story) push(files map[string]string) {

@@ -193,7 +193,7 @@ func (r *Reconciler) recordAside(ctx context.Context, in *inputs) (*inputs, erro
 		return nil, fmt.Errorf("write what is set aside: %w", err)
 	}
 	for _, refusal := range res.Refused {
-		r.once(fmt.Sprintf("the remote refuses the list of what is set aside: %v", refusal.Cause))
+		r.once.Log.Warn("the remote refuses the list of what is set aside", "error", refusal.Cause)
 	}
 	if len(res.Commits) == 0 {
 		return in, nil

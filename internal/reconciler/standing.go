@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // standing is what the remote has acknowledged and nobody foreign has written:
@@ -25,6 +26,7 @@ type standing struct {
 	fleet    *fleet.Fleet
 	ledger   *ledger.Ledger
 	requests func() requestIndex
+	traces   *traced.Keeper
 	told     sync.Map // of *instructed, by cluster
 	held     sync.Map // of wire.Quantities, by cluster
 }
@@ -92,6 +94,7 @@ func (l *listeners) tell(everybody bool, clusters map[string]bool) {
 // to which that is news. Waking all of them at each commit would cost a fleet
 // of a thousand agents more than the commit.
 func (r *Reconciler) stand(in *inputs) {
+	r.opts.Traces.Follow(r.opts.Repo, in.heads.Ledger.Commit.Hash, in.ledger.Contracts())
 	last := r.standing.Load()
 	if last != nil && last.fleet == in.fleet && last.ledger == in.ledger {
 		return
@@ -102,7 +105,7 @@ func (r *Reconciler) stand(in *inputs) {
 		r.opts.Log.Warn("number of the ledger's newest commit", "error", err)
 	}
 	next := &standing{
-		id: r.deliver.id, seq: seq,
+		id: r.deliver.id, traces: r.opts.Traces, seq: seq,
 		commit: in.heads.Ledger.Commit.Hash, at: v1alpha1.TimeOf(in.heads.Ledger.Commit.When()), fleet: f, ledger: in.ledger,
 		requests: sync.OnceValue(func() requestIndex { return indexRequests(f) }),
 	}

@@ -54,5 +54,5 @@ func (r *Reconciler) trailers(in *inputs, market tree.Hash, plan string, now v1a
 	if id := r.opts.Root.ID(); id != "" {
 		out = append(out, gitrepo.FleetTrailer+": "+id)
 	}
-	return out
+	return append(out, r.traced.Trailers()...)
 }

@@ -115,14 +115,14 @@ func (r *Reconciler) recovered() {
 // report logs each diagnostic once.
 func (r *Reconciler) report(f *fleet.Fleet) {
 	for _, d := range f.Diagnostics {
-		r.once(d.String())
+		r.once.Log.Warn("the inputs have a problem", "reason", d.String())
 	}
 }
 
 // problems logs each rendering problem once.
 func (r *Reconciler) problems(list []manifests.Problem) {
 	for _, p := range list {
-		r.once(p.String())
+		r.once.Log.Warn("manifests cannot be rendered as asked for", "reason", p.String())
 	}
 }
 
@@ -135,12 +135,6 @@ func (r *Reconciler) conditions(last, now *planner.Plan) {
 			r.opts.Log.Warn("provider needs a look", "provider", c.Provider, "condition", c.Type, "reason", c.Message)
 			r.warn(c, now.Now)
 		}
-	}
-}
-
-func (r *Reconciler) once(text string) {
-	if _, known := r.said.LoadOrStore(text, true); !known {
-		r.opts.Log.Warn("the fleet needs a look", "reason", text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
+	"github.com/fleetbroker/fleetbroker/internal/tracing/exemplar"
 )
 
 // Metrics are all the daemon's, fleetbroker_*. Other rooms declare small
@@ -39,6 +42,7 @@ type Metrics struct {
 	refused       *prometheus.GaugeVec
 	storeWrites   *prometheus.CounterVec
 	storeCut      prometheus.Gauge
+	tracer        *tracing.Tracer // nil: histograms have no exemplars
 }
 
 // Buckets in seconds: fast ones for what the daemon computes, slow ones for
@@ -95,8 +99,12 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { m.registry.Describe(ch)
 
 // Handler answers a scrape.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: m.tracer != nil})
 }
+
+// Traced has histograms of rounds show the trace of the one under way, as exemplars, which
+// are told to who asks for OpenMetrics. It is called before the first round.
+func (m *Metrics) Traced(t *tracing.Tracer) { m.tracer = t }
 
 // Register adds a room's own collectors.
 func (m *Metrics) Register(cs ...prometheus.Collector) error {
@@ -114,10 +122,10 @@ func (m *Metrics) Reservation(phase v1alpha1.Phase, requester string) {
 }
 
 // Decision observes the planning of a round.
-func (m *Metrics) Decision(d time.Duration) { m.decision.Observe(d.Seconds()) }
+func (m *Metrics) Decision(d time.Duration) { exemplar.Observe(m.decision, d, m.tracer.Round()) }
 
 // Commit observes a commit with its push.
-func (m *Metrics) Commit(d time.Duration) { m.commit.Observe(d.Seconds()) }
+func (m *Metrics) Commit(d time.Duration) { exemplar.Observe(m.commit, d, m.tracer.Round()) }
 
 // PushConflict counts a push that lost a race.
 func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
@@ -131,7 +139,7 @@ func (m *Metrics) PlannerFault() { m.faults.Inc() }
 
 // PlannerStep observes one step of a plan.
 func (m *Metrics) PlannerStep(step string, d time.Duration) {
-	m.steps.WithLabelValues(step).Observe(d.Seconds())
+	exemplar.Observe(m.steps.WithLabelValues(step), d, m.tracer.Round())
 }
 
 // PlannerCheck counts a check of a plan, with the bytes that it allocated; 0 when
@@ -160,11 +168,15 @@ func (m *Metrics) StoreCut(cut bool) {
 // Advert counts an agent's report.
 func (m *Metrics) Advert(cluster, result string) { m.adverts.WithLabelValues(cluster, result).Inc() }
 
-// TimeToReserve observes the wait from first sight to reservation.
-func (m *Metrics) TimeToReserve(d time.Duration) { m.toReserve.Observe(d.Seconds()) }
+// TimeToReserve observes the wait from first sight to reservation; trace is the contract's, "" for none.
+func (m *Metrics) TimeToReserve(d time.Duration, trace string) {
+	exemplar.Observe(m.toReserve, d, cmp.Or(trace, m.tracer.Round()))
+}
 
-// TimeToActive observes the wait from reservation to usable capacity.
-func (m *Metrics) TimeToActive(d time.Duration) { m.toActive.Observe(d.Seconds()) }
+// TimeToActive observes the wait from reservation to usable capacity; trace is the contract's, "" for none.
+func (m *Metrics) TimeToActive(d time.Duration, trace string) {
+	exemplar.Observe(m.toActive, d, cmp.Or(trace, m.tracer.Round()))
+}
 
 // Notified counts what became of notifications of a tenant.
 func (m *Metrics) Notified(tenant, result string, n int) {

@@ -27,8 +27,8 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		{`fleetbroker_planner_check_bytes`, func() { m.PlannerCheck("equal", 2<<20) }},
 		{`fleetbroker_planner_check_limit_bytes`, func() { m.PlannerCheckLimit(1 << 30) }},
 		{`fleetbroker_advert_total{cluster="paris",result="accepted"}`, func() { m.Advert("paris", "accepted") }},
-		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second) }},
-		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute) }},
+		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second, "") }},
+		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute, "") }},
 		{`fleetbroker_spend_total{currency="EUR",tenant="vision"}`, func() { m.SetSpend([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("2")}}) }},
 		{`fleetbroker_savings_total{currency="EUR",tenant="vision"}`, func() { m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("1")}}) }},
 		{`fleetbroker_budget{currency="EUR",kind="forecast",tenant="vision"}`, func() {

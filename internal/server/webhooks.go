@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // maxWebhook bounds a payload. GitHub sends up to 25 MB, but such a push is
@@ -83,6 +85,7 @@ func NewWebhooks(o Webhooks) http.Handler {
 				return
 			}
 			if proven(w, r, shows, secret, slices.Values([]proof{shows}), "the request does not prove knowledge of the secret for "+forge+" webhooks") {
+				tracing.News(r.Context())
 				c.call(forge)
 				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 			}
@@ -98,6 +101,7 @@ func NewWebhooks(o Webhooks) http.Handler {
 				shows, secret = proofs["generic"], nobodys
 			}
 			if proven(w, r, shows, secret, maps.Values(proofs), "the request does not prove knowledge of the secret of such a source: it is the key webhook-secret of its credentials, and read with the source") {
+				tracing.News(r.Context())
 				s.call(name)
 				answerJSON(w, http.StatusAccepted, map[string]string{"status": "fetching"})
 			}

@@ -121,6 +121,7 @@ func (d *daemon) start() {
 	d.market = market.New(market.Options{Now: d.now, Silence: 3 * d.s.knobs.report, Warmup: d.s.knobs.report + 5*time.Second})
 	d.twin = newTwin(d)
 	opts.Repo, opts.Market, opts.Delivery = repo, d.market, d.twin
+	d.trace(&opts)
 	if d.options != nil {
 		d.options(&opts)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // judgeReplay makes every decision of the history again: each must come out as
@@ -29,6 +30,9 @@ func (s *sim) judgeReplay() {
 		if err != nil {
 			s.fail("replay", "%v", err)
 			return
+		}
+		if len(gitobj.Trailers(c.Message, tracing.Trailer)) > 0 {
+			s.counts.Traced++
 		}
 		if len(gitobj.Trailers(c.Message, replay.Trailer)) > 0 && s.signed(h) {
 			s.counts.Replayed++

@@ -21,6 +21,8 @@ type Result struct {
 	Events, Commits, Placed, Ended int
 	// Replayed are the commits whose decisions were made again at the end.
 	Replayed int
+	// Traced are the commits that name a trace.
+	Traced int
 	// Checked are the plans that were compared with one from nothing.
 	Checked int
 	// Honoured are the reports that said which instructions were carried out.
@@ -43,6 +45,7 @@ func (r *Result) add(o Result) {
 	r.Placed += o.Placed
 	r.Ended += o.Ended
 	r.Replayed += o.Replayed
+	r.Traced += o.Traced
 	r.Checked += o.Checked
 	r.Honoured += o.Honoured
 	r.Span += o.Span
@@ -89,6 +92,7 @@ func (f *Failure) Error() string {
 type sim struct {
 	seed    uint64
 	rng     *rand.Rand
+	ids     *ids // of traces
 	knobs   knobs
 	tl      timeline
 	journal *journal
@@ -140,7 +144,7 @@ type sim struct {
 // of testing/synctest, which tells when clients have been answered.
 func Run(seed uint64, dir string, sink func(string)) Result {
 	s := &sim{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), journal: newJournal(sink), dir: dir,
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), ids: newIDs(seed), journal: newJournal(sink), dir: dir,
 		remote: memremote.New(), refused: map[string]bool{}, objects: map[tree.Hash][]object{},
 		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{}, turns: map[string]time.Duration{},
 	}

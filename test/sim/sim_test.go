@@ -67,6 +67,9 @@ func TestSim(t *testing.T) {
 	if total.Replayed == 0 && failed == 0 {
 		t.Error("no decision was replayed")
 	}
+	if total.Traced == 0 && failed == 0 && total.Played > 1 {
+		t.Error("no commit names a trace")
+	}
 	if total.Checked == 0 && failed == 0 {
 		t.Error("no plan was checked against one from nothing")
 	}

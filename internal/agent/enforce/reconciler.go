@@ -51,6 +51,9 @@ type Reconciler struct {
 	Changed func()
 	// Count is told what became of a slice whose status was written.
 	Count func(Verdict, string)
+	// Answered is told which answer was written for a contract's slice, and when it began
+	// to be; may be nil.
+	Answered func(ctx context.Context, contract string, a Answer, began time.Time)
 	// Patience and Silence; zero takes the defaults.
 	Patience, Silence time.Duration
 	// Now is the clock.
@@ -243,6 +246,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		if r.Count != nil {
 			r.Count(answer.Verdict, answer.Reason)
+		}
+		if r.Answered != nil && promise != nil {
+			r.Answered(ctx, promise.Contract, answer, now)
 		}
 	}
 	r.note(&s, promise, answer)

@@ -12,8 +12,8 @@
 //   - A line that is equal to one of the last minute (level, message and all keys) is not
 //     written; the next one that is says how many were left out (repeated). At the minute's
 //     end the newest of those that were left out is written, at its own time, so that lines
-//     and what they say was repeated are together as many as there were; of those of the
-//     minute before the process ends only the first is certain to be written. Who differs in
+//     and what they say was repeated are together as many as there were; Flush writes them
+//     before the process ends. Who differs in
 //     any key is another line: no refusal or login hides behind another's. At level debug
 //     nothing is left out. What is remembered is bounded, and beyond it all is written.
 //   - Errors are under the key "error".

@@ -240,7 +240,7 @@ yours should go by it. Lines of libraries (Kubernetes' clients) have no code.
 
 A line that is equal to one of the last minute, with all its keys, is left out; the next one
 that is written says under ` + "`repeated`" + ` how many were. Where none comes, the last of those left
-out is written at the minute's end, with its own time and the rest of them under ` + "`repeated`" + `:
+out is written at the minute's end, or the process's, with its own time and the rest of them under ` + "`repeated`" + `:
 lines and ` + "`repeated`" + ` add up to what happened. At debug (` + "`--verbose`" + `, of an agent
 ` + "`--log-level debug`" + `) debug lines are written too, which have no codes and all of which are
 written. What to do about an alarm is in the [runbook](runbook.md).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -140,6 +141,32 @@ func (s *said) tell(l *line, first time.Time) {
 	*l = line{at: first.Add(within)} // it is written now
 	s.mu.Unlock()
 	_ = emit(context.Background(), to, newest, before) // nobody waits for it
+}
+
+// Flush writes at once what Handler would at the minute's end: before a process ends, so
+// that lines and what they say was repeated are as many as there were. Other handlers have
+// nothing to write.
+func Flush(of slog.Handler) {
+	h, ok := of.(*handler)
+	if !ok {
+		return
+	}
+	h.said.mu.Lock()
+	var waiting []*line
+	for _, l := range h.said.last {
+		if l.leftOut > 0 {
+			waiting = append(waiting, l)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *line) int { return a.newest.Time.Compare(b.newest.Time) })
+	first := make([]time.Time, len(waiting))
+	for i, l := range waiting {
+		first[i] = l.at
+	}
+	h.said.mu.Unlock()
+	for i, l := range waiting {
+		h.said.tell(l, first[i])
+	}
 }
 
 // frozen is a line that can be written later: what its values point to may change.

@@ -205,3 +205,32 @@ func BenchmarkHandler(b *testing.B) {
 type enabled struct{ slog.Handler }
 
 func (enabled) Enabled(context.Context, slog.Level) bool { return true }
+
+// What was left out in the minute before the end is told at the end, in order and once.
+func TestFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		h := Handler(slog.NewTextHandler(&out, nil))
+		log := slog.New(h).With("cluster", "rome")
+		for i := range 5 {
+			log.Info("hello")
+			if i < 3 {
+				log.Info("other")
+			}
+			<-time.After(time.Second)
+		}
+		log.Info("alone")
+		out.Reset()
+		Flush(log.Handler())
+		got := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(got) != 2 || !strings.Contains(got[0], "msg=other cluster=rome repeated=1") || !strings.Contains(got[1], "msg=hello cluster=rome repeated=3") {
+			t.Errorf("got %q", got)
+		}
+		Flush(h)
+		<-time.After(2 * time.Minute)
+		if n := strings.Count(out.String(), "\n"); n != 2 {
+			t.Errorf("%d lines in the end, want 2:\n%s", n, out.String())
+		}
+		Flush(slog.NewTextHandler(&out, nil)) // another handler has nothing
+	})
+}

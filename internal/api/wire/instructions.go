@@ -50,6 +50,9 @@ type Instructions struct {
 	// News of what holds no contract yet, or of money: what the cluster's people
 	// are told as Events, oldest first.
 	News []News `json:"news,omitempty"`
+	// Traces are those in which contracts of Provide are on their way (until Active), by
+	// contract, each as W3C's traceparent. They are no part of what Version names.
+	Traces map[string]string `json:"traces,omitempty"`
 }
 
 // News is one thing that became of an intent, of a tenant's budget, or (with no

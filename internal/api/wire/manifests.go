@@ -40,6 +40,9 @@ type Manifests struct {
 	// Refused are namespaces that are offloaded to nobody, with why: another
 	// mapping has what they are called at a provider.
 	Refused map[string]string `json:"refused,omitempty"`
+	// Traces are those in which contracts are on their way (until Active), by slice, each
+	// as W3C's traceparent. They are no part of what Version names.
+	Traces map[string]string `json:"traces,omitempty"`
 }
 
 // Peer is a provider as a consumer's agent needs it for peering.

@@ -22,6 +22,7 @@ var closed = map[string][]string{
 	"simulate objective": {"balanced", "cost", "performance", "latency", "energy"},
 	"simulate purchase":  {"on-demand", "spot", "reserved"},
 	"simulate queue":     {"wait", "fail"},
+	"tracing-protocol":   {"http/protobuf", "grpc"},
 }
 
 // directories and files are paths; of files with an extension only those are offered.
@@ -34,7 +35,7 @@ var files = map[string][]string{
 	"audit export output": nil, "forge-ca-file": nil, "github-app-key-file": nil, "forge-token-file": nil, "git-bearer-file": nil, "git-ca-file": nil,
 	"git-known-hosts": nil, "git-password-file": nil, "git-ssh-key": nil, "kubeconfig": nil, "market-kubeconfig": nil, "notify-ca-file": nil,
 	"oidc-ca-file": nil, "oidc-client-secret-file": nil, "oidc-session-key-file": nil,
-	"operators-kubeconfig": nil, "policy-key": nil, "signing-key": nil, "signing-key-passphrase-file": nil,
+	"operators-kubeconfig": nil, "policy-key": nil, "signing-key": nil, "signing-key-passphrase-file": nil, "tracing-ca-file": nil,
 }
 
 // free are those whose values nobody can list: text, addresses, times, commits.
@@ -42,7 +43,7 @@ var free = words(`accept-rewrite advertise-address accept-undone agents-address 
 	arg broker-url context etcd-quota fleet-id image kubeconfig-programs repo-url server forge-repo forge-url forge-user git-user github-app-id github-app-installation health-probe-bind-address host identity leader-election-namespace
 	leader-election-id lift machines market-namespace metrics-bind-address name oidc-client-id
 	oidc-allowed-groups oidc-groups-claim oidc-groups-prefix oidc-issuer oidc-name-claim oidc-operator-groups oidc-redirect-url oidc-scopes operators-address penalty person plan-check-memory rate releases repo
-	since source-hosts to until webhook-bind-address webhook-configuration webhooks-address`)
+	since source-hosts to tracing-endpoint tracing-ratio until webhook-bind-address webhook-configuration webhooks-address`)
 
 func words(s string) map[string]bool {
 	out := map[string]bool{}

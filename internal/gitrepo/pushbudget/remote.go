@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Remote is a remote whose pushes are counted and held back. ledger is the branch of
@@ -58,9 +59,12 @@ func (r *remote) Push(ctx context.Context, cmds []gitrepo.Command, pack []byte) 
 	if err := r.b.enter(ctx, kind); err != nil {
 		return err
 	}
+	ctx, span := tracing.Start(ctx, "push")
+	span.Set("fleetbroker.push.kind", kind)
 	start := r.b.opts.Now()
 	r.b.pushed(r.head(cmds))
 	err := r.to.Push(ctx, cmds, pack)
+	span.End(err)
 	r.b.tookTo(r.b.opts.Now().Sub(start), err != nil && kind == kindLedger)
 	return err
 }

@@ -1,0 +1,53 @@
+// Package seen reads what objects of a cluster say of themselves: conditions and
+// quantities. It is pure; delivery calls it, with objects of its caches that anybody may
+// have written.
+package seen
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+)
+
+// Condition is the newest entry of a type, nil for none: Liqo writes some types twice.
+func Condition(u *unstructured.Unstructured, kind string) map[string]any {
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	var found map[string]any
+	for _, entry := range list {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != kind {
+			continue
+		}
+		was, _ := found["lastTransitionTime"].(string)
+		is, _ := c["lastTransitionTime"].(string)
+		if found == nil || is >= was { // RFC 3339 in UTC orders as text
+			found = c
+		}
+	}
+	return found
+}
+
+// Said is a condition's reason and message, as far as it has them.
+func Said(condition map[string]any) string {
+	reason, _ := condition["reason"].(string)
+	message, _ := condition["message"].(string)
+	if reason == "" || message == "" {
+		return reason + message
+	}
+	return reason + ": " + message
+}
+
+// Resources reads quantities at a path; one that cannot be read is left out, so that it
+// counts as not granted.
+func Resources(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
+	raw, _, _ := unstructured.NestedMap(u.Object, path...)
+	out := make(v1alpha1.Resources, len(raw))
+	for name, v := range raw {
+		if amount, err := v1alpha1.ParseAmount(name, fmt.Sprint(v)); err == nil {
+			out[name] = amount
+		}
+	}
+	return out
+}
