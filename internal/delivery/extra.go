@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 )
 
 // nodeOf is the Node that a pod is bound to.
@@ -48,7 +49,7 @@ func extraNews(k kind, u *unstructured.Unstructured) string {
 // foreignTrouble is why Liqo does not reach the API server of another cluster,
 // "" when it does or has not tried.
 func foreignTrouble(u *unstructured.Unstructured) string {
-	c := condition(u, "APIServerStatus")
+	c := applier.Condition(u, "APIServerStatus")
 	if c["status"] != "Error" {
 		return ""
 	}

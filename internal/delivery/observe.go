@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -63,7 +64,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		}
 		slice := manifests.SliceName(contract)
 		tool := tools[contract.Metadata.Namespace]
-		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
+		o := observeContract(c, contract, (vouches || tool.Current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
 		if o.Message == "" && speaks {
 			o.Message = refused[name]
@@ -81,7 +82,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 			o.Blockers = append([]string{o.Message}, o.Blockers...)
 		}
 		if o.Message == "" {
-			o.Message = tool.trouble
+			o.Message = tool.Trouble
 		}
 		if !speaks && !inOrder(o) {
 			o.Message, o.Bystander = lease, lease == ""
@@ -138,8 +139,8 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 		o.NodeMessage = unfinished(c, shares)
 		o.NodeReady = o.NodeMessage == ""
 	case node != nil:
-		if o.NodeReady = condition(node, "Ready")["status"] == "True"; !o.NodeReady {
-			o.NodeMessage = said(condition(node, "Ready"))
+		if o.NodeReady = applier.Condition(node, "Ready")["status"] == "True"; !o.NodeReady {
+			o.NodeMessage = said(applier.Condition(node, "Ready"))
 		}
 	}
 	o.Offloading, o.OffloadingMessage = offloading(c, contract)
@@ -171,8 +172,8 @@ func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 		if node == nil {
 			return "Node " + share.Name + " is not there"
 		}
-		if condition(node, "Ready")["status"] != "True" {
-			return strings.TrimSuffix("Node "+share.Name+" is not ready: "+said(condition(node, "Ready")), ": ")
+		if applier.Condition(node, "Ready")["status"] != "True" {
+			return strings.TrimSuffix("Node "+share.Name+" is not ready: "+said(applier.Condition(node, "Ready")), ": ")
 		}
 		has := resourcesAt(node, "status", "allocatable")
 		for _, name := range share.Resources.Names() {
@@ -188,7 +189,7 @@ func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 // is no observedGeneration; who wants to know whether a resize has arrived
 // compares what is granted with what was asked.
 func granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
-	c := condition(slice, "Resources")
+	c := applier.Condition(slice, "Resources")
 	switch c["status"] {
 	case "Accepted":
 		return resourcesAt(slice, "status", "resources"), ""
@@ -229,24 +230,6 @@ func offloading(c *conn, contract *v1alpha1.Contract) (bool, string) {
 	return true, ""
 }
 
-// condition is the newest entry of a type: Liqo writes some types twice.
-func condition(u *unstructured.Unstructured, kind string) map[string]any {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	var found map[string]any
-	for _, entry := range list {
-		c, ok := entry.(map[string]any)
-		if !ok || c["type"] != kind {
-			continue
-		}
-		was, _ := found["lastTransitionTime"].(string)
-		is, _ := c["lastTransitionTime"].(string)
-		if found == nil || is >= was { // RFC 3339 in UTC orders as text
-			found = c
-		}
-	}
-	return found
-}
-
 // resourcesAt reads quantities; one that cannot be read is left out, so that it
 // counts as not granted.
 func resourcesAt(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
@@ -283,8 +266,8 @@ func summary(k kind, u *unstructured.Unstructured) string {
 		put(r)
 		put(denied)
 	case kindNode:
-		put(condition(u, "Ready")["status"])
-		put(said(condition(u, "Ready")))
+		put(applier.Condition(u, "Ready")["status"])
+		put(said(applier.Condition(u, "Ready")))
 		put(resourcesAt(u, "status", "allocatable"))
 	case kindOffloading:
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "offloadingPhase")
