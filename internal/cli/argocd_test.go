@@ -218,8 +218,8 @@ func TestArgoHealth(t *testing.T) {
 		asked      = "spec: {resources: {cpu: '16', nvidia.com/gpu: '4'}}\n"
 		accepted   = "{type: Authentication, status: Accepted}, {type: Resources, status: Accepted}"
 	)
-	if len(config.Data) != 3 {
-		t.Errorf("%d rules", len(config.Data))
+	if config.Data["application.sync.impersonation.enabled"] != "true" || len(config.Data) != 4 {
+		t.Errorf("Argo CD does not act as the projects' accounts, or there are not three rules: %d keys", len(config.Data))
 	}
 	for name, c := range map[string]struct{ kind, object, status, message string }{
 		"slice: nothing said yet":    {slice, asked, "Progressing", "nothing granted yet"},

@@ -80,7 +80,7 @@ var programs = map[string]program{
 	"kwok":                    {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	"source-controller":       {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
 	"kustomize-controller":    {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
-	"argocd":                  {module: "argo", version: ArgoVersion, pkg: "github.com/argoproj/argo-cd/v3/cmd"},
+	"argocd":                  {module: "argo", version: ArgoVersion, pkg: modulePath + "/test/tools/argo/argocd", of: "github.com/argoproj/argo-cd/v3"},
 	"kustomize":               {module: "argo", version: ArgoVersion, pkg: "sigs.k8s.io/kustomize/kustomize/v5", comes: KustomizeVersion},
 	"miniredis":               {module: "argo", version: ArgoVersion, pkg: modulePath + "/test/tools/argo/miniredis", comes: MiniredisVersion, of: "github.com/alicebob/miniredis/v2"},
 	"gitea":                   {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
