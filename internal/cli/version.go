@@ -11,21 +11,16 @@ import (
 )
 
 func newCmdVersion(s Streams) *cobra.Command {
-	var output, file, key, provenance string
+	var output string
+	var proof attested.Options
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, or check a file of a release",
-		Long: `Print the version of this program. With --verify: check an archive or program of a
-release by its digest, the release's provenance and the public key of who releases.`,
-		Example: `  fleetbroker version
-  fleetbroker version --verify fleetbroker_v0.1.0_linux_amd64.tar.gz --key cosign.pub`,
-		Args: exactly(0, "no arguments"),
+		Args:  exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			if file != "" {
-				r, err := attested.Check(file, key, provenance)
-				if err != nil {
-					return err
-				}
+			if r, err := proof.Check(); err != nil {
+				return err
+			} else if r != nil {
 				return printOutcome(s.Out, output, r, r.Text())
 			}
 			return printOutcome(s.Out, output, struct {
@@ -35,9 +30,7 @@ release by its digest, the release's provenance and the public key of who releas
 			}{version.Text(), runtime.Version(), version.Platform()}, versionLine())
 		},
 	}
-	cmd.Flags().StringVar(&file, "verify", "", "archive or program of a release to check")
-	cmd.Flags().StringVar(&key, "key", "", "public key of who releases, with --verify (PEM)")
-	cmd.Flags().StringVar(&provenance, "provenance", "", "provenance of the release, with --verify (default: "+attested.File+" next to the file)")
+	proof.On(cmd)
 	outcomeFlag(cmd, &output)
 	return cmd
 }

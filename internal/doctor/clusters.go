@@ -52,6 +52,7 @@ func installed(c *Cluster, consumer bool) []Finding {
 	if len(liqo) > 0 {
 		out = finding(NoLiqo, "cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
 	}
+	out = append(out, liqoTooOld(c)...)
 	if consumer && len(policies) > 0 {
 		out = append(out, finding(NoPolicyKinds, "cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
 			"MutatingAdmissionPolicy is v1 since Kubernetes 1.36: upgrade the cluster, or let another webhook add the tolerations")...)

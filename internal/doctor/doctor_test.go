@@ -232,13 +232,16 @@ func TestTroubles(t *testing.T) {
 		code    Code
 		cause   string
 	}{
-		"a frozen file":  {func(_ *testing.T, p *Picture) { p.Frozen = "line 3: unknown field" }, IntentFrozen, "unknown field"},
-		"no file":        {func(_ *testing.T, p *Picture) { p.Wanted = false }, IntentGone, "no file names this intent"},
-		"not in git":     {func(_ *testing.T, p *Picture) { p.Manifest = false }, SliceNotInGit, "not in git"},
-		"no kubeconfig":  {func(_ *testing.T, p *Picture) { p.Consumer = &Cluster{Name: "rome", NoAccess: "no file"} }, NoAccess, "no way to it"},
-		"no provider's":  {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", NoAccess: "no file"} }, NoAccess, "no peering can be made"},
-		"no answer":      {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", Unreachable: "refused"} }, NoAnswer, "does not answer"},
-		"no Liqo":        {func(_ *testing.T, p *Picture) { p.Provider.NotServed = []Kind{Slices} }, NoLiqo, "does not serve Liqo's kinds ResourceSlice"},
+		"a frozen file": {func(_ *testing.T, p *Picture) { p.Frozen = "line 3: unknown field" }, IntentFrozen, "unknown field"},
+		"no file":       {func(_ *testing.T, p *Picture) { p.Wanted = false }, IntentGone, "no file names this intent"},
+		"not in git":    {func(_ *testing.T, p *Picture) { p.Manifest = false }, SliceNotInGit, "not in git"},
+		"no kubeconfig": {func(_ *testing.T, p *Picture) { p.Consumer = &Cluster{Name: "rome", NoAccess: "no file"} }, NoAccess, "no way to it"},
+		"no provider's": {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", NoAccess: "no file"} }, NoAccess, "no peering can be made"},
+		"no answer":     {func(_ *testing.T, p *Picture) { p.Provider = &Cluster{Name: "paris", Unreachable: "refused"} }, NoAnswer, "does not answer"},
+		"no Liqo":       {func(_ *testing.T, p *Picture) { p.Provider.NotServed = []Kind{Slices} }, NoLiqo, "does not serve Liqo's kinds ResourceSlice"},
+		"an old Liqo": {func(t *testing.T, p *Picture) {
+			add(t, p.Provider, `{kind: Deployment, metadata: {name: liqo-controller-manager, namespace: liqo, labels: {app.kubernetes.io/version: v0.10.3}}}`)
+		}, LiqoTooOld, "runs Liqo v0.10.3, which is too old"},
 		"old Kubernetes": {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Mutating} }, NoPolicyKinds, "does not serve MutatingAdmissionPolicy"},
 		"no rights":      {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, Unreadable, "cannot read Pod"},
 		"never peered":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, TenantNamespaceMissing, "never peered"},

@@ -27,6 +27,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 )
@@ -59,6 +61,32 @@ type Result struct {
 // Text is the result in one line.
 func (r Result) Text() string {
 	return fmt.Sprintf("%s is %s of release %s, built of commit %s by %s\n", r.File, r.Subject, r.Version, r.Commit, r.Builder)
+}
+
+// Options are what the flags of `version` say.
+type Options struct{ file, key, provenance string }
+
+// On describes the check in a command's help, and gives it the flags.
+func (o *Options) On(cmd *cobra.Command) {
+	cmd.Long = `Print the version of this program. With --verify: check an archive or program of a
+release by its digest, the release's provenance and the public key of who releases.`
+	cmd.Example = `  fleetbroker version
+  fleetbroker version --verify fleetbroker_v0.1.0_linux_amd64.tar.gz --key cosign.pub`
+	cmd.Flags().StringVar(&o.file, "verify", "", "archive or program of a release to check")
+	cmd.Flags().StringVar(&o.key, "key", "", "public key of who releases, with --verify (PEM)")
+	cmd.Flags().StringVar(&o.provenance, "provenance", "", "provenance of the release, with --verify (default: "+File+" next to the file)")
+}
+
+// Check checks the file that the flags name; nil where they name none.
+func (o *Options) Check() (*Result, error) {
+	if o.file == "" {
+		return nil, nil //nolint:nilnil // nothing is asked
+	}
+	r, err := Check(o.file, o.key, o.provenance)
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
 }
 
 // envelope is DSSE's.
