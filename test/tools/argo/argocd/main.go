@@ -1,6 +1,7 @@
 // Command argocd is Argo CD's own programs that the tests run, unmodified: as in
 // Argo CD's cmd, of which it leaves out the API server, the command line and what goes with
-// them, a sixth of the packages. ARGOCD_BINARY_NAME says which one it is.
+// them, a sixth of the packages. (One of those turns gRPC's SRV lookups on, which Argo CD's
+// cmd turns off again.) ARGOCD_BINARY_NAME says which one it is.
 package main
 
 import (
@@ -12,7 +13,6 @@ import (
 	gitaskpass "github.com/argoproj/argo-cd/v3/cmd/argocd-git-ask-pass/commands"
 	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
 	"github.com/argoproj/argo-cd/v3/common"
-	"github.com/argoproj/argo-cd/v3/util/grpc"
 	"github.com/argoproj/argo-cd/v3/util/log"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -20,7 +20,6 @@ import (
 
 func main() {
 	klog.SetLogger(log.NewLogrusLogger(log.NewWithCurrentConfig()))
-	grpc.DisableSRVLookups()
 	commands := map[string]func() *cobra.Command{
 		common.CommandApplicationController:    appcontroller.NewCommand,
 		common.CommandRepoServer:               reposerver.NewCommand,
