@@ -71,7 +71,7 @@ func TestHubAndSpoke(t *testing.T) {
 	f.on(rome, "patch", resourceSlices, train, "-n", peering, "--type", "merge", "-p", `{"metadata":{"labels":{"fleetbroker.io/contract":"another"}}}`)
 	f.says(rome, train, "get", resourceSlices, train, "-n", peering, "-o", `jsonpath={.metadata.labels.fleetbroker\.io/contract}`)
 	for _, c := range f.writes() {
-		if c.User != "system:serviceaccount:kube-system:argocd-manager" || !strings.HasPrefix(c.As, "system:serviceaccount:argocd:fleet-") {
+		if c.User != manager || !strings.HasPrefix(c.As, "system:serviceaccount:argocd:fleet-") {
 			t.Errorf("the hub wrote as another account than a project's: %s", c)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/argo"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
@@ -31,6 +33,9 @@ const template = "../../../fleet-repo-template/"
 
 // sample is the fleet repo's address in the template.
 const sample = "https://git.example.org/acme/fleet.git"
+
+// manager is who Argo CD of another cluster compares as.
+const manager = "system:serviceaccount:kube-system:argocd-manager"
 
 // applications is the resource of kubectl.
 const applications = "applications.argoproj.io"
@@ -96,7 +101,7 @@ func start(t *testing.T, withLiqo bool, hub *env.Cluster) *fleet {
 func (f *fleet) cluster() string {
 	text := "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec:\n  roles: [consumer]\n  delivery: argocd\n"
 	if f.hub != nil {
-		text += "  deliverers: [\"system:serviceaccount:kube-system:argocd-manager\"]\n"
+		text += "  deliverers: [\"" + manager + "\"]\n"
 	}
 	return text
 }
@@ -117,9 +122,15 @@ func (f *fleet) heard() {
 // tells Argo CD what is healthy and that it acts as the projects' accounts.
 func (f *fleet) prepare() {
 	f.t.Helper()
-	dir, err := filepath.Abs(template + "install/consumer")
-	if err != nil {
+	dir := filepath.Join(f.t.TempDir(), "consumer")
+	if err := os.CopyFS(dir, os.DirFS(template+"install/consumer")); err != nil {
 		f.t.Fatal(err)
+	}
+	if f.hub != f.Clusters["rome"] { // as `fleetbroker install` does by the Cluster file
+		policies := manifests.Admitting([]byte(f.read("install/consumer/policies.yaml")), &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Deliverers: []string{manager}}})
+		if err := os.WriteFile(filepath.Join(dir, "policies.yaml"), policies, 0o600); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 	f.on(f.Clusters["rome"], "apply", "-k", dir)
 	f.apply(f.Clusters["rome"], f.read("install/consumer/peering.yaml"))

@@ -161,7 +161,7 @@ func (f *fleet) evil() {
 		"evil.yaml":  "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil}\n",
 		"there.yaml": "apiVersion: authentication.liqo.io/v1beta1\nkind: ResourceSlice\nmetadata: {name: evil, namespace: kube-system}\nspec: {class: fleetbroker, providerClusterID: paris}\n",
 	})
-	f.refused("fleet-vision", "Failed", "is not permitted in project fleet-vision", "namespace kube-system is not permitted in project")
+	f.refused("fleet-vision", "is not permitted in project fleet-vision", "namespace kube-system is not permitted in project")
 	// A kind that the project of namespaces has, with a label that its account may not set.
 	f.push("manifests/rome/namespaces", map[string]string{
 		"evil.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: evil, labels: {pod-security.kubernetes.io/enforce: privileged}}\n",
