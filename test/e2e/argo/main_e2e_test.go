@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/test/env"
@@ -66,6 +68,15 @@ func start(t *testing.T, withLiqo bool, hub *env.Cluster) *fleet {
 			"clusters/rome.yaml": f.cluster(),
 			"tenants/nlp.yaml":   "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [rome], namespaces: [nlp]}\n",
 		},
+	}
+	if !withLiqo { // what is pruned in the foreground goes by the garbage collector
+		rome := envtest.Cluster(t, env.ClusterOptions{Name: "rome", ControllerManager: true, Audit: true})
+		for _, install := range []func(context.Context, *rest.Config) error{env.InstallLiqoCRDs, env.InstallAgentCRDs} {
+			if err := install(ctx, rome.Config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.On = map[string]*env.Cluster{"rome": rome}
 	}
 	f.Fleet = rigtest.Start(ctx, t, o, func(r *rigtest.Fleet) {
 		f.Fleet = r
