@@ -35,7 +35,7 @@ func set(t *testing.T) string {
 // for each tenant that an ApplicationSet finds on the ledger. What is granted is Liqo's
 // to say: it does not run here, so nothing is.
 func TestHubAndSpoke(t *testing.T) {
-	f := start(t, false, envtest.Cluster(t, env.ClusterOptions{Name: "hub"}))
+	f := start(t, false, envtest.Cluster(t, env.ClusterOptions{Name: "hub", ControllerManager: true}))
 	rome := f.Clusters["rome"]
 	if err := f.argo.AddCluster(f.ctx, rome); err != nil {
 		t.Fatal(err)
