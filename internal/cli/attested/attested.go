@@ -219,7 +219,7 @@ func bounded(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was read only
+	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxEnvelope+1))
 	if err == nil && len(text) > maxEnvelope {
 		err = fmt.Errorf("%s has more than %d bytes", file, maxEnvelope)
@@ -232,7 +232,7 @@ func digestOf(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what to verify: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was read only
+	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		return "", fmt.Errorf("read what to verify: %w", err)
