@@ -205,7 +205,7 @@ func (a *Argo) repoServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.start(ctx, RepoServer, "argocd", nil, "--address", host, "--port", port, "--metrics-address", metricsHost, "--metrics-port", metricsPort, "--redis", a.addresses["redis"])
+	p, err := a.start(ctx, RepoServer, "argocd", nil, "--address", host, "--port", port, "--metrics-address", metricsHost, "--metrics-port", metricsPort, "--redis", a.addresses["redis"], "--revision-cache-expiration", "5s")
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,8 @@ func (a *Argo) controller(ctx context.Context) error {
 		return err
 	}
 	p, err := a.start(ctx, Controller, "argocd", environment, "--namespace", Namespace, "--metrics-port", port,
-		"--repo-server", a.addresses["repo"], "--redis", a.addresses["redis"], "--persist-resource-health")
+		"--repo-server", a.addresses["repo"], "--redis", a.addresses["redis"], "--persist-resource-health",
+		"--app-resync", "10", "--app-resync-jitter", "0") // a refresh that is asked for while another runs is lost
 	if err != nil {
 		return err
 	}
