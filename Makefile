@@ -22,10 +22,12 @@ REGISTRY ?=
 VERSION ?=
 BASE ?=
 KEY ?=
-export REGISTRY VERSION BASE RELEASES
+# Who builds, as a URL, for the provenance.
+BUILDER ?=
+export REGISTRY VERSION BASE RELEASES BUILDER
 
 images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
-	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$$REGISTRY" -version "$$VERSION" -base "$$BASE" -key "$(abspath $(KEY))"
+	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$$REGISTRY" -version "$$VERSION" -base "$$BASE" -key "$(abspath $(KEY))" -builder "$$BUILDER"
 
 # Where releases are (https), where `make release` writes (default: dist/VERSION, empty
 # before), and for which platforms.
@@ -33,8 +35,8 @@ RELEASES ?=
 TO ?=
 PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64
 
-release: ## all of a release in one directory (VERSION=v0.1.0 RELEASES=URL): archives, SBOMs, images, chart, krew manifest, notes, checksums
-	$(GO) run ./test/tools/release -version "$$VERSION" -releases "$$RELEASES" -to "$(TO)" -platforms "$(PLATFORMS)" -key "$(abspath $(KEY))"
+release: ## all of a release in one directory (VERSION=v0.1.0 RELEASES=URL): archives, SBOMs, images, chart, krew manifest, notes, checksums, provenance
+	$(GO) run ./test/tools/release -version "$$VERSION" -releases "$$RELEASES" -to "$(TO)" -platforms "$(PLATFORMS)" -key "$(abspath $(KEY))" -builder "$$BUILDER"
 
 # It builds the servers that it runs and no others, unless KUBEBUILDER_ASSETS or the cache has them.
 demo: build ## the whole thing on this machine: three clusters with Liqo, git, agents, daemon

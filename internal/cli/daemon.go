@@ -147,7 +147,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.sources.Register(fs)
 	f.tracing.Register(fs)
 	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
-	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "absolute paths of programs that kubeconfigs may run for credentials (exec); others are refused")
+	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "programs that kubeconfigs may run for credentials (exec), by absolute path, each with the arguments that it may have (* is any one); others are refused")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")

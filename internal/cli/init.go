@@ -40,8 +40,9 @@ that --releases names, else by building it with Go.
 
 With --update the template's files in DIR (documents, install bases, CI, schemas) are
 brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
-not touched. What was edited stays; a new version of it is written next to it as
-NAME.new, to be merged by hand and deleted. What was deleted stays deleted.`,
+not touched. What was edited stays; a new version is merged into it, line by line, and
+where both changed the same lines it is written next to it as NAME.new, to be merged by
+hand and deleted. What was deleted stays deleted.`,
 		Example: `  fleetbroker init fleet
   fleetbroker init fleet --forge gitlab --releases https://github.com/acme/fleetbroker/releases/download
   fleetbroker init fleet --keys-dir ~/acme-keys --policy-key ~/.ssh/id_ed25519.pub

@@ -64,7 +64,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 		}
 		slice := manifests.SliceName(contract)
 		tool := tools[contract.Metadata.Namespace]
-		o := observeContract(c, contract, (vouches || tool.current) && !unsure[slice])
+		o := observeContract(c, contract, (vouches || tool.Current) && !unsure[slice])
 		o.Message = troubles[key{Kind: kindContract, Name: slice}]
 		if o.Message == "" && speaks {
 			o.Message = refused[name]
@@ -82,7 +82,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 			o.Blockers = append([]string{o.Message}, o.Blockers...)
 		}
 		if o.Message == "" {
-			o.Message = tool.trouble
+			o.Message = tool.Trouble
 		}
 		if !speaks && !inOrder(o) {
 			o.Message, o.Bystander = lease, lease == ""

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
@@ -65,9 +66,9 @@ func FuzzCluster(f *testing.F) {
 		}
 		known := func(commit string) bool { return commit == "aaaa" }
 		list := []*unstructured.Unstructured{slice, slice}
-		for _, v := range []verdict{fluxView{kustomizations: list, sources: list, ready: func(u *unstructured.Unstructured) map[string]any { return seen.Condition(u, "Ready") }}.verdict("rome", "vision", known), argoVerdict("rome", "vision", list, known)} {
-			if len(v.trouble) > 2*len(text)+1000 {
-				t.Fatalf("%d bytes of trouble of %d bytes", len(v.trouble), len(text))
+		for _, v := range []applier.Verdict{applier.Flux{Kustomizations: list, Sources: list, Ready: func(u *unstructured.Unstructured) map[string]any { return seen.Condition(u, "Ready") }}.Verdict("rome", "vision", known), applier.ArgoCD("rome", "vision", list, known)} {
+			if len(v.Trouble) > 2*len(text)+1000 {
+				t.Fatalf("%d bytes of trouble of %d bytes", len(v.Trouble), len(text))
 			}
 		}
 		g := &gitops{}

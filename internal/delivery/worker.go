@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
 
@@ -452,8 +453,8 @@ func (w *worker) status() Status {
 	if w.gitops != nil {
 		s.Pending = 0 // another one applies
 		for _, v := range w.verdicts() {
-			if v.trouble != "" && !slices.Contains(s.Troubles, v.trouble) {
-				s.Troubles = append(s.Troubles, v.trouble)
+			if v.Trouble != "" && !slices.Contains(s.Troubles, v.Trouble) {
+				s.Troubles = append(s.Troubles, v.Trouble)
 			}
 		}
 		slices.Sort(s.Troubles)
@@ -474,8 +475,8 @@ func (w *worker) speaks() bool {
 }
 
 // verdicts are the GitOps tool's, by tenant; called with mu held.
-func (w *worker) verdicts() map[string]verdict {
-	out := map[string]verdict{}
+func (w *worker) verdicts() map[string]applier.Verdict {
+	out := map[string]applier.Verdict{}
 	if w.gitops == nil {
 		return out
 	}
@@ -483,7 +484,7 @@ func (w *worker) verdicts() map[string]verdict {
 		return slices.ContainsFunc(w.commits, func(h tree.Hash) bool { return h.String() == commit })
 	}
 	for _, c := range w.target.Contracts {
-		if tenant := c.Metadata.Namespace; out[tenant] == (verdict{}) {
+		if tenant := c.Metadata.Namespace; out[tenant] == (applier.Verdict{}) {
 			out[tenant] = w.gitops.of(w.name, tenant, known)
 		}
 	}

@@ -52,6 +52,7 @@ func installed(c *Cluster) []Finding {
 	if len(liqo) > 0 {
 		out = finding(NoLiqo, "cluster "+c.Name, "it does not serve Liqo's kinds "+strings.Join(liqo, ", "), "install Liqo v1.2 there (install/liqo)")
 	}
+	out = append(out, liqoTooOld(c)...)
 	if len(policies) > 0 {
 		out = append(out, finding(NoPolicyKinds, "cluster "+c.Name, "it does not serve "+strings.Join(policies, ", "),
 			"ValidatingAdmissionPolicy is v1 since Kubernetes 1.30: upgrade the cluster")...)

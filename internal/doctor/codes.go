@@ -15,6 +15,7 @@ const (
 	NoAccess      Code = "no-access"
 	NoAnswer      Code = "no-answer"
 	NoLiqo        Code = "no-liqo"
+	LiqoTooOld    Code = "liqo-too-old"
 	NoPolicyKinds Code = "no-policy-kinds"
 	Unreadable    Code = "unreadable"
 

@@ -243,8 +243,11 @@ func TestTroubles(t *testing.T) {
 		"older still":    {func(_ *testing.T, p *Picture) { p.Consumer.NotServed = []Kind{Validating} }, NoPolicyKinds, "does not serve ValidatingAdmissionPolicy"},
 		"other version":  {func(_ *testing.T, p *Picture) { p.Consumer.Serves = []string{"v1beta1"} }, NoPolicyKinds, "serves MutatingAdmissionPolicy as v1beta1 and not as v1"},
 		"old provider":   {func(_ *testing.T, p *Picture) { p.Provider.Form, p.Provider.Serves = "v1beta1", []string{"v1"} }, NoPolicyKinds, "as v1 and not as v1beta1"},
-		"no rights":      {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, Unreadable, "cannot read Pod"},
-		"never peered":   {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, TenantNamespaceMissing, "never peered"},
+		"an old Liqo": {func(t *testing.T, p *Picture) {
+			add(t, p.Provider, `{kind: Deployment, metadata: {name: liqo-controller-manager, namespace: liqo, labels: {app.kubernetes.io/version: v0.10.3}}}`)
+		}, LiqoTooOld, "runs Liqo v0.10.3, which is too old"},
+		"no rights":    {func(_ *testing.T, p *Picture) { p.Consumer.Unread = map[Kind]string{Pods: "Forbidden"} }, Unreadable, "cannot read Pod"},
+		"never peered": {func(_ *testing.T, p *Picture) { drop(p.Consumer, Namespaces, "liqo-tenant-paris") }, TenantNamespaceMissing, "never peered"},
 		"being deleted": {func(t *testing.T, p *Picture) {
 			set(t, p.Provider, Namespaces, "liqo-tenant-rome", "2026-11-20T11:00:00Z", "metadata", "deletionTimestamp")
 		}, TenantNamespaceDeleting, "is being deleted"},

@@ -51,7 +51,8 @@ var sources = map[Kind]source{
 	Mutating:           {gvr: gvr(admission, "v1", "mutatingadmissionpolicies"), consumer: true},
 	MutatingBindings:   {gvr: gvr(admission, "v1", "mutatingadmissionpolicybindings"), consumer: true},
 
-	Webhooks: {gvr: gvr(admission, "v1", "mutatingwebhookconfigurations"), consumer: true},
+	Webhooks:    {gvr: gvr(admission, "v1", "mutatingwebhookconfigurations"), consumer: true},
+	Deployments: {gvr: gvr("apps", "v1", "deployments"), labels: "app.kubernetes.io/part-of=liqo,app.kubernetes.io/component=controller-manager", consumer: true, provider: true, trim: withoutSpec},
 
 	Identities: {gvr: gvr("", "v1", "secrets"), labels: "liqo.io/identity-type=ControlPlane", consumer: true, trim: withoutData},
 }
@@ -60,6 +61,12 @@ var sources = map[Kind]source{
 func withoutData(u *unstructured.Unstructured) {
 	delete(u.Object, "data")
 	delete(u.Object, "stringData")
+}
+
+// withoutSpec leaves an object's metadata.
+func withoutSpec(u *unstructured.Unstructured) {
+	delete(u.Object, "spec")
+	delete(u.Object, "status")
 }
 
 // pageSize is how many objects a call answers at most.
@@ -118,8 +125,9 @@ func (c *Cluster) put(k Kind, list []unstructured.Unstructured, err error) {
 	case apierrors.IsNotFound(err):
 		c.NotServed = append(c.NotServed, k)
 		slices.Sort(c.NotServed)
-	case k == Identities && apierrors.IsForbidden(err):
-		// The daemon's own account may read them in Liqo's namespaces alone.
+	case (k == Identities || k == Deployments) && apierrors.IsForbidden(err):
+		// The daemon's own account may read Secrets in Liqo's namespaces alone, and no
+		// Deployments.
 	case errors.As(err, &status):
 		c.Unread[k] = string(status.Status().Reason)
 	default:

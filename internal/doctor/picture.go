@@ -33,6 +33,8 @@ const (
 	// Identities are the Secrets from which Liqo reaches a provider, without
 	// their data.
 	Identities Kind = "Secret"
+	// Deployments are those of Liqo's controller manager.
+	Deployments Kind = "Deployment"
 )
 
 // Cluster is what could be seen of a cluster.

@@ -50,6 +50,7 @@ func fleetOf() *Fleet {
 	f.Clusters["bern"].Spec.Liqo.ClusterID = "007"
 	f.Clusters["nice"].Spec.Reservations = &v1alpha1.ClusterReservations{}
 	f.Clusters["nice"].Spec.Liqo.TenantNamespace = "liqo-peers"
+	f.Clusters["kiel"].Spec.Deliverers = []string{"system:serviceaccount:kube-system:argocd-manager"}
 	return f
 }
 
@@ -165,7 +166,7 @@ func TestFiles_FilledIn(t *testing.T) {
 		"lyon": {"--cluster-id=lyon\n", "--broker-url=https://broker.acme.example:10443\n", "port: 10443\n", "image: ghcr.io/acme/fleet-agent:v1.2.3\n", "- liqo-tenant-007\n", "- liqo-tenant-turin\n", "- liqo-consumer-turin\n", "liqo.io/remote-cluster-id: \"007\"\n", "name: fleetbroker-" + id + "-provider\n"},
 		"oslo": {"--cluster-id=oslo\n", "name: fleet-agent\n  namespace: fleetbroker\n"},
 		"graz": {"path: ./manifests/graz/namespaces\n", "path: ./manifests/graz/nlp\n", "url: https://git.acme.example/fleet.git\n", "branch: book\n"},
-		"kiel": {"path: manifests/kiel/robots\n", "repoURL: https://git.acme.example/fleet.git\n", "targetRevision: book\n", "defaultServiceAccount: argocd:fleet-robots\n"},
+		"kiel": {"path: manifests/kiel/robots\n", "repoURL: https://git.acme.example/fleet.git\n", "targetRevision: book\n", "defaultServiceAccount: argocd:fleet-robots\n", "argocd-application-controller',\n      'system:serviceaccount:kube-system:argocd-manager']"},
 	} {
 		files, err := f.Files(name)
 		if err != nil {

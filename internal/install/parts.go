@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
 // maker makes the files of one cluster.
@@ -121,7 +122,10 @@ func (m *maker) consumer() error {
 			return m.replace(sample, "liqo-tenant-"+sampleProvider, v1alpha1.PeeringNamespace(m.fleet.Clusters, m.name, peer))
 		})
 	}
-	own, more := map[string]string{"peering.yaml": peering}, ""
+	// As the ledger will have them: else an Argo CD that reaches in from another cluster
+	// cannot even compare before it has brought its own name.
+	policies := string(manifests.Admitting([]byte(m.base(partConsumer, "policies.yaml")), m.cluster))
+	own, more := map[string]string{"peering.yaml": peering, "policies.yaml": policies}, ""
 	if m.cluster.Spec.Delivery == "agent" {
 		text := m.base("consumer-agent", "kustomization.yaml")
 		_, patches, found := strings.Cut(text, "\npatches:\n")

@@ -2,8 +2,9 @@
 // knows by a lock file which of them they have edited.
 //
 //	files of this version ─┐
-//	lock: digests written ─┼─► Write ─► files, lock, Outcome
-//	files of the directory ┘
+//	lock: digests written ─┼─► Write, Merge ─► files, lock, Outcome
+//	files of the directory ┤
+//	base: files written   ─┘ (Merge)
 //
 // Invariants:
 //   - A file that people edited, or that was there before, is never overwritten and never
@@ -12,11 +13,16 @@
 //   - Where such a file has a new version, that goes next to it, as NAME.new, and is
 //     reported as a conflict once: the lock then has the new version's digest. A NAME.new
 //     that people edited is not overwritten either.
+//   - Merge puts a new version into an edited file, where neither touched the other's lines
+//     (package merge) and YAML stays YAML; else it does the same. Every line that people
+//     changed is as they have it. What the file was made from is taken from base, and only
+//     when it has the lock's digest.
 //   - A file that is no longer generated is removed, unless it was edited.
 //   - Nothing outside of the directory is read or written, whatever links are in it.
 //   - The lock is written last, and each file at once: after a crash the next run finds
-//     files of the new version and an old lock, and takes them for unedited.
+//     files of the new version and an old lock, and takes them for unedited. (After a crash of
+//     Merge what was merged already is reported as a conflict.)
 //
-// `fleetbroker install` and `init` call it. Two writers of one directory at the same time
+// `fleetbroker install`, `install chart` and `init` call it, `init` Merge. Two writers of one directory at the same time
 // are not supported.
 package laid

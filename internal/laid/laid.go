@@ -43,6 +43,8 @@ type Outcome struct {
 	// Written are new and changed files, Removed those that are no longer generated.
 	Written []string `json:"written,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// Merged were edited and have a new version: both are in them now.
+	Merged []string `json:"merged,omitempty"`
 	// Edited are left as they are, and have no new version.
 	Edited []string `json:"edited,omitempty"`
 	// Conflicts are left as they are, and have a new version next to them.
@@ -53,12 +55,20 @@ type Outcome struct {
 
 // Counts is how many files were written, removed, left alone and kept, in one line.
 func (o Outcome) Counts() string {
-	return fmt.Sprintf("%d written, %d removed, %d unchanged, %d edited and kept", len(o.Written), len(o.Removed), o.Unchanged, len(o.Edited)+len(o.Conflicts))
+	merged := ""
+	if len(o.Merged) > 0 {
+		merged = fmt.Sprintf("%d merged, ", len(o.Merged))
+	}
+	return fmt.Sprintf("%d written, %d removed, %d unchanged, %s%d edited and kept", len(o.Written), len(o.Removed), o.Unchanged, merged, len(o.Edited)+len(o.Conflicts))
 }
 
-// KeptText names the files that have a new version next to them, a line each; "" for none.
+// KeptText names the files that were merged, and those that have a new version next to
+// them, a line each; "" for none.
 func (o Outcome) KeptText() string {
 	text := ""
+	for _, name := range o.Merged {
+		text += fmt.Sprintf("merged: %s has what was edited and what is new; read it before you commit it\n", name)
+	}
 	for _, name := range o.Conflicts {
 		text += fmt.Sprintf("kept: %s was edited; merge %[1]s.new into it and delete that\n", name)
 	}
@@ -98,6 +108,17 @@ func readLock(root *os.Root, name string) (lock Lock, found bool, err error) {
 // Write brings the files of dir to those given, by slash-separated path, and the lock
 // called lockName with them. The directory is made where it does not exist.
 func Write(dir, lockName string, files map[string][]byte, version string, choices map[string]string) (Outcome, error) {
+	return lay(dir, lockName, "", files, version, choices)
+}
+
+// Merge is Write that merges: a new version of a file that people edited goes into it where
+// the lines that they changed have not changed. For that it keeps the files as they were
+// generated in a file called baseName. Where both changed, it does as Write.
+func Merge(dir, lockName, baseName string, files map[string][]byte, version string, choices map[string]string) (Outcome, error) {
+	return lay(dir, lockName, baseName, files, version, choices)
+}
+
+func lay(dir, lockName, baseName string, files map[string][]byte, version string, choices map[string]string) (Outcome, error) {
 	var out Outcome
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a repo is for its readers
 		return out, fmt.Errorf("write into %s: %w", dir, err)
@@ -112,6 +133,11 @@ func Write(dir, lockName string, files map[string][]byte, version string, choice
 		return out, err
 	}
 	w := &writer{root: root, old: old.Files, out: &out, lock: Lock{Format: format, Version: version, Choices: choices, Files: map[string]string{}}}
+	if baseName != "" {
+		if w.base, err = readBase(root, baseName); err != nil {
+			return out, err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := w.file(name, files[name]); err != nil {
 			return out, err
@@ -122,6 +148,11 @@ func Write(dir, lockName string, files map[string][]byte, version string, choice
 			if err := w.gone(name); err != nil {
 				return out, err
 			}
+		}
+	}
+	if baseName != "" {
+		if err := putBase(root, baseName, files); err != nil {
+			return out, err
 		}
 	}
 	text, err := yaml.Marshal(w.lock)
@@ -138,6 +169,7 @@ func Write(dir, lockName string, files map[string][]byte, version string, choice
 type writer struct {
 	root *os.Root
 	old  map[string]string
+	base map[string][]byte // files as they were generated the last time, where they are kept
 	lock Lock
 	out  *Outcome
 }
@@ -168,6 +200,14 @@ func (w *writer) file(name string, content []byte) error {
 			}
 		}
 		return nil
+	}
+	if merged, clean := w.merged(name, have, content); clean {
+		if bytes.Equal(merged, have) { // people have taken it over by hand
+			w.out.Edited = append(w.out.Edited, name)
+			return nil
+		}
+		w.out.Merged = append(w.out.Merged, name)
+		return put(w.root, name, merged)
 	}
 	w.out.Conflicts = append(w.out.Conflicts, name)
 	beside, found, err := read(w.root, name+suffix)

@@ -36,7 +36,7 @@ func Older(number int, file string, clusters map[string]*v1alpha1.Cluster) []byt
 	for n := max(number, 1); n < Renderer; n++ {
 		text, err := olderFiles.ReadFile(fmt.Sprintf("%s-%d/%s", policiesDir, n, path.Base(file)))
 		if err == nil {
-			return admitting(append([]byte(Header), text...), clusters[consumer])
+			return Admitting(append([]byte(Header), text...), clusters[consumer])
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func Policies(consumer string, cluster *v1alpha1.Cluster, fleet string) map[stri
 		if name == mutatingFile && cluster.AdmissionForm() == v1alpha1.AdmissionWebhook {
 			continue
 		}
-		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = NameFor(fleet, admitting(policy(name), cluster))
+		out[path.Join(Dir(consumer), namespacesDir, policiesDir, name)] = NameFor(fleet, Admitting(policy(name), cluster))
 	}
 	return out
 }
@@ -138,9 +138,9 @@ const lastDeliverer = "'system:serviceaccount:argocd:argocd-application-controll
 // liqoController is the account of Liqo that makes pods for other clusters.
 const liqoController = "'system:serviceaccount:liqo:liqo-controller-manager'"
 
-// admitting is a policy with the further users of a cluster that apply manifests
+// Admitting is a policy with the further users of a cluster that apply manifests
 // there. The reader of Cluster files takes only names that need no quoting.
-func admitting(policy []byte, cluster *v1alpha1.Cluster) []byte {
+func Admitting(policy []byte, cluster *v1alpha1.Cluster) []byte {
 	if cluster == nil {
 		return policy
 	}

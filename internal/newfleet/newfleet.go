@@ -26,6 +26,9 @@ import (
 // Lock is the file by which Update knows what people edited.
 const Lock = ".fleetbroker/template.lock"
 
+// Base holds the template's files as they were written, for an update to merge by.
+const Base = ".fleetbroker/template.base"
+
 // schemaDir is where the editor's schemas lie in a fleet repo.
 const schemaDir = ".schemas"
 
@@ -74,7 +77,7 @@ func Make(dir, forge, id string, p Pin) (laid.Outcome, error) {
 			delete(files, name)
 		}
 	}
-	out, err := laid.Write(dir, Lock, files, version.Text(), choices(forge, id, p))
+	out, err := laid.Merge(dir, Lock, Base, files, version.Text(), choices(forge, id, p))
 	if err != nil {
 		return out, fmt.Errorf("make the fleet repo: %w", err)
 	}
@@ -137,7 +140,7 @@ func Update(dir, releases string) (Updated, error) {
 		return u, err
 	}
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return isSample(name) })
-	u.Outcome, err = laid.Write(dir, Lock, files, u.To, choices(u.Forge, id, p))
+	u.Outcome, err = laid.Merge(dir, Lock, Base, files, u.To, choices(u.Forge, id, p))
 	if err != nil {
 		return u, fmt.Errorf("update the fleet repo: %w", err)
 	}

@@ -1,12 +1,16 @@
 package newfleet
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/laid"
 )
 
 var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
@@ -68,5 +72,41 @@ func TestNewKeyring_OfTheWorkingDirectory(t *testing.T) {
 	k, err := NewKeyring(KeyOptions{Repo: "."})
 	if err != nil || filepath.Base(k.Dir) != "acme.keys" || filepath.Dir(k.Dir) == k.Dir {
 		t.Fatalf("got %+v, %v", k, err)
+	}
+}
+
+// A page of an older version that was edited gets what is new, and keeps the edit.
+func TestUpdate_Merges(t *testing.T) {
+	const page = "docs/upgrade.md"
+	dir := t.TempDir()
+	if _, err := Make(dir, "github", "", Pin{}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := named("github", "", Pin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := files[page]
+	first, rest, _ := bytes.Cut(now, []byte("\n"))
+	files[page] = append(append(bytes.Clone(first), '\n'), bytes.Replace(rest, []byte("backup"), []byte("copy"), 1)...)
+	for name := range files {
+		if isSample(name) {
+			delete(files, name)
+		}
+	}
+	if _, err := laid.Merge(dir, Lock, Base, files, "v0.0.1", choices("github", "", Pin{})); err != nil {
+		t.Fatal(err)
+	}
+	edited := append([]byte("# Ours\n"), files[page][len(first)+1:]...)
+	if err := os.WriteFile(filepath.Join(dir, page), edited, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, err := Update(dir, "")
+	if err != nil || u.From != "v0.0.1" || u.To != version.Text() || len(u.Merged) != 1 || u.Merged[0] != page || len(u.Conflicts) > 0 {
+		t.Fatalf("got %+v, %v", u, err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, page))
+	if want := append([]byte("# Ours\n"), rest...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got\n%.600s\n%v, want\n%.600s", got, err, want)
 	}
 }

@@ -25,6 +25,8 @@ rules:
 // Call is one request that a cluster has answered.
 type Call struct {
 	User, Verb string
+	// As is the user that User acted as (impersonation), "" for itself.
+	As string
 	// Group, Resource, Subresource, Namespace and Name are what was asked for;
 	// empty where the request was for none.
 	Group, Resource, Subresource, Namespace, Name string
@@ -38,7 +40,11 @@ type Call struct {
 
 // String is the call in one line, for a test's report.
 func (c Call) String() string {
-	return fmt.Sprintf("%s %d %s (%s)", c.Verb, c.Status, c.URI, c.User)
+	who := c.User
+	if c.As != "" {
+		who += " as " + c.As
+	}
+	return fmt.Sprintf("%s %d %s (%s)", c.Verb, c.Status, c.URI, who)
 }
 
 // auditEvent is the part of audit.k8s.io/v1 Event that Call is made of.
@@ -49,6 +55,9 @@ type auditEvent struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	Impersonated struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	ObjectRef struct {
 		APIGroup    string `json:"apiGroup"`
 		Resource    string `json:"resource"`
@@ -86,7 +95,7 @@ func (c *Cluster) Calls(user string) ([]Call, error) {
 		}
 		ref := event.ObjectRef
 		calls = append(calls, Call{
-			User: event.User.Username, Verb: event.Verb,
+			User: event.User.Username, As: event.Impersonated.Username, Verb: event.Verb,
 			Group: ref.APIGroup, Resource: ref.Resource, Subresource: ref.Subresource,
 			Namespace: ref.Namespace, Name: ref.Name,
 			URI: event.RequestURI, Status: event.ResponseStatus.Code, At: event.RequestReceivedTimestamp,

@@ -1,7 +1,8 @@
 // Package tools builds and finds the real servers that tests and the demo run:
 // etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl,
 // Liqo, helm (for its chart), kwok, which lets fake nodes run pods, and Flux;
-// Gitea, which is the forge of the tests and needs a C compiler for its sqlite;
+// Argo CD's controllers, with the Redis and the kustomize that they need; Gitea, which is
+// the forge of the tests and needs a C compiler for its sqlite;
 // the linter of `make lint`, the linter of the template's workflows, and Prometheus's tool
 // for rules.
 //

@@ -29,6 +29,9 @@ const (
 	ActionlintVersion = "v1.7.12"
 	VulnVersion       = "v1.9.0" // govulncheck
 	PrometheusVersion = "v0.316.0"
+	ArgoVersion       = "v3.5.7"  // of Argo CD's controllers
+	KustomizeVersion  = "v5.8.1"  // what Argo CD's own image holds
+	MiniredisVersion  = "v2.40.0" // Argo CD's Redis
 )
 
 // Environment variables that say where programs are.
@@ -46,6 +49,7 @@ type program struct {
 	version string
 	pkg     string
 	comes   string // the version of pkg, where it comes along with another module
+	of      string // the module that has version comes, where pkg is a program of ours
 	tags    string // build tags
 	onPath  bool   // a copy on PATH is good enough
 	assets  bool   // may be in KUBEBUILDER_ASSETS
@@ -89,6 +93,9 @@ var programs = map[string]program{
 	"govulncheck":                  {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
 	"promtool":                     {module: "prometheus", version: PrometheusVersion, pkg: "github.com/prometheus/prometheus/cmd/promtool"},
 	"actionlint":                   {module: "actionlint", version: ActionlintVersion, pkg: "github.com/rhysd/actionlint/cmd/actionlint"},
+	"argocd":                       {module: "argo", version: ArgoVersion, pkg: modulePath + "/test/tools/argo/argocd", of: "github.com/argoproj/argo-cd/v3"},
+	"kustomize":                    {module: "argo", version: ArgoVersion, pkg: "sigs.k8s.io/kustomize/kustomize/v5", comes: KustomizeVersion},
+	"miniredis":                    {module: "argo", version: ArgoVersion, pkg: modulePath + "/test/tools/argo/miniredis", comes: MiniredisVersion, of: "github.com/alicebob/miniredis/v2"},
 }
 
 // Default lists the programs the end-to-end tests and the demo need.
@@ -97,6 +104,7 @@ func Default() []string {
 		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
 		"liqo-controller-manager", "liqo-crd-replicator", "liqo-virtual-kubelet", "liqo-webhook", "helm", "kwok",
 		"source-controller", "kustomize-controller",
+		"argocd", "kustomize", "miniredis",
 		"gitea",
 	}
 }

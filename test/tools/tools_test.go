@@ -38,12 +38,12 @@ func TestVersionsAreTheModules(t *testing.T) {
 		}
 		required, listed := "", false
 		for _, r := range module.Require {
-			if p.pkg == r.Path || strings.HasPrefix(p.pkg, r.Path+"/") {
+			if from := cmp.Or(p.of, p.pkg); from == r.Path || strings.HasPrefix(from, r.Path+"/") {
 				required = r.Version
 			}
 		}
 		for _, tool := range module.Tool {
-			listed = listed || tool.Path == p.pkg
+			listed = listed || tool.Path == p.pkg || p.of != ""
 		}
 		if want := cmp.Or(p.comes, p.version); required != want || !listed {
 			t.Errorf("%s: go.mod requires %q and lists it as a tool: %t; want %s", name, required, listed, want)

@@ -191,15 +191,42 @@ func checkKubeconfig(config *clientcmdapi.Config, programs []string) error {
 	return nil
 }
 
-// checkExec lets a program run that is allowed by its path, asks nobody anything, and gets
-// the environment of this process and no other.
+// checkExec lets a program run that is allowed by its path, and by its arguments where the
+// list has some; it asks nobody anything, and gets the environment of this process and no
+// other.
 func checkExec(user string, exec *clientcmdapi.ExecConfig, programs []string) error {
+	listed := slices.IndexFunc(programs, func(entry string) bool { return entry == exec.Command || pinned(entry)[0] == exec.Command })
 	switch {
-	case !filepath.IsAbs(exec.Command) || !slices.Contains(programs, exec.Command):
+	case !filepath.IsAbs(exec.Command) || listed < 0:
 		return fmt.Errorf("user %s runs the program %q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in the daemon's --kubeconfig-programs", user, exec.Command)
+	case !slices.ContainsFunc(programs, func(entry string) bool { return runs(entry, exec.Command, exec.Args) }):
+		return fmt.Errorf("user %s runs the program %q with the arguments %q, which are not allowed here: the daemon's --kubeconfig-programs has %q", user, exec.Command, exec.Args, programs[listed])
 	case len(exec.Env) > 0:
 		return fmt.Errorf("user %s sets variables of a program's environment (exec.env): set them in the daemon's own", user)
 	}
 	exec.InteractiveMode = clientcmdapi.NeverExecInteractiveMode
 	return nil
+}
+
+// AnyArgument stands in an entry of the allow list for one argument that is no flag.
+const AnyArgument = "*"
+
+// runs reports whether an entry of the allow list lets a program run with these arguments.
+// A path alone lets it run with any.
+func runs(entry, command string, args []string) bool {
+	if entry == command {
+		return true
+	}
+	want := pinned(entry)
+	return want[0] == command && len(want) > 1 && slices.EqualFunc(want[1:], args, func(want, arg string) bool {
+		return want == arg || want == AnyArgument && arg != "" && arg[0] != '-'
+	})
+}
+
+// pinned are the words of an entry: a path, and arguments.
+func pinned(entry string) []string {
+	if words := strings.Fields(entry); len(words) > 0 {
+		return words
+	}
+	return []string{""}
 }

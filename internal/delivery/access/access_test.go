@@ -83,6 +83,37 @@ func TestSafeRESTConfig_Programs(t *testing.T) {
 	}
 }
 
+// Arguments after a path in the allow list are those that the program is run with.
+func TestSafeRESTConfig_Arguments(t *testing.T) {
+	for name, c := range map[string]struct {
+		programs []string
+		args     string
+		err      string
+	}{
+		"as listed":            {[]string{"/opt/bin/cloud token -i *"}, "[token, -i, rome]", ""},
+		"another cluster":      {[]string{"/opt/bin/cloud token -i *"}, "[token, -i, oslo]", ""},
+		"by another entry":     {[]string{"/opt/bin/cloud token -i *", "/opt/bin/cloud login"}, "[login]", ""},
+		"any, by a path":       {[]string{"/opt/bin/cloud token -i *", "/opt/bin/cloud"}, "[anything]", ""},
+		"a space in the path":  {[]string{"/opt/my cloud"}, "[token]", "not allowed here: use a token"},
+		"one more":             {[]string{"/opt/bin/cloud token -i *"}, "[token, -i, rome, --debug]", `has "/opt/bin/cloud token -i *"`},
+		"one less":             {[]string{"/opt/bin/cloud token -i *"}, "[token, -i]", "arguments"},
+		"none":                 {[]string{"/opt/bin/cloud token -i *"}, "[]", "arguments"},
+		"another":              {[]string{"/opt/bin/cloud token -i *"}, "[tokens, -i, rome]", "arguments"},
+		"a flag for the any":   {[]string{"/opt/bin/cloud token -i *"}, "[token, -i, --config=/tmp/x]", "arguments"},
+		"nothing for the any":  {[]string{"/opt/bin/cloud token -i *"}, `[token, -i, ""]`, "arguments"},
+		"two in one":           {[]string{"/opt/bin/cloud token -i *"}, "[token -i rome]", "arguments"},
+		"no path in the entry": {[]string{" "}, "[]", "not allowed here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := kubeconfig("server: https://rome.example.org:6443", "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /opt/bin/cloud, args: "+c.args+"}")
+			_, err := SafeRESTConfig([]byte(text), c.programs...)
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("got %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
 type secrets map[string]struct{ data, label string }
 
 // Secret implements Secrets.

@@ -281,6 +281,11 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 	lay(t, rome,
 		request{gvr: slices, at: "liqo-tenant-paris/nlps", body: of("nlp", slice)}, request{gvr: slices, at: "liqo-tenant-paris/visions", body: of("vision", slice)},
 	)
+	// What Liqo makes of a slice has its name and is owned by it, and has no tenant yet.
+	made := func(name, owner string) request {
+		return request{gvr: nodes, at: "liqo-tenant-paris/" + name, body: `{apiVersion: offloading.liqo.io/v1beta1, kind: VirtualNode, metadata: {ownerReferences: [{apiVersion: authentication.liqo.io/v1beta1, kind: ResourceSlice, name: ` + owner + `, uid: a}]}, spec: {clusterID: paris}}`}
+	}
+	lay(t, rome, made("vision-flux", "vision-flux"), made("vision-argocd", "vision-argocd"), made("nlp-made", "nlp-made"), made("vision-other", "another"))
 	for tool, in := range map[string]string{"flux": "flux-system", "argocd": "argocd"} {
 		for _, file := range []string{"accounts.yaml", "vision-rights.yaml"} {
 			if out, err := rome.Kubectl(t.Context(), ".", "apply", "-f", base+"/"+tool+"/"+file); err != nil {
@@ -306,6 +311,7 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 		})
 		may(t, "a tenant's account of "+tool, vision, map[string]request{
 			"make a virtual node":        {"apply", nodes, "liqo-tenant-paris/a", node},
+			"take over what Liqo made":   {"apply", nodes, "liqo-tenant-paris/vision-" + tool, node},
 			"bring its slice up to date": {"patch", slices, "liqo-tenant-paris/visions", touch},
 			"end its slice":              {"delete", slices, "liqo-tenant-paris/visions", ""},
 		})
@@ -340,6 +346,8 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 			"take another's slice":         {"apply", slices, "liqo-tenant-paris/nlps", of("vision", slice)},
 			"end another's slice":          {"delete", slices, "liqo-tenant-paris/nlps", ""},
 			"make another's virtual node":  {"apply", nodes, "liqo-tenant-paris/a", strings.ReplaceAll(node, "vision", "nlp")},
+			"take over another's node":     {"apply", nodes, "liqo-tenant-paris/nlp-made", node},
+			"take over what no slice made": {"apply", nodes, "liqo-tenant-paris/vision-other", node},
 			"make a slice elsewhere":       {"apply", slices, "vision/a", of("vision", slice)},
 			"make a namespace":             {"create", namespaces, "a", plain},
 			"write what it may use":        {"patch", namespaces, "vision", `{"metadata": {"annotations": {"fleetbroker.io/intents": "nlp.serve"}}}`},

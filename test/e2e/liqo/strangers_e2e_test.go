@@ -3,6 +3,8 @@
 package liqo
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
+	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
 // early is what a team has in its namespace before it asks for anything.
@@ -75,6 +78,8 @@ func TestStrangers(t *testing.T) {
 	back = f.way("rome", plain.Kubeconfig)
 	f.finds(contract, doctor.NoLiqo, "ResourceSlice")
 	f.finds(contract, doctor.NoPolicyKinds)
+	f.oldLiqo(plain)
+	f.finds(contract, doctor.LiqoTooOld, "runs Liqo v0.10.3, which is too old")
 	back()
 	if err := plain.Stop(); err != nil {
 		t.Fatal(err)
@@ -128,4 +133,34 @@ func TestStrangers(t *testing.T) {
 	f.run("rome", "delete", "clusterrole", "liqo-virtual-kubelet-local")
 	f.finds(contract, doctor.IdentityRefused)
 	f.finds(contract, doctor.NodeNotReady)
+}
+
+// oldLiqo lays onto a cluster what Liqo's chart makes of its controller manager, as of a
+// version whose kinds are others.
+func (f *fleet) oldLiqo(c *env.Cluster) {
+	f.t.Helper()
+	helm, err := tools.Find(f.ctx, "helm", os.Stderr)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	module, err := tools.ModuleDir(f.ctx, "liqo", "github.com/liqotech/liqo")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(f.ctx, helm, "template", "liqo", filepath.Join(module, "deployments", "liqo"), "--namespace", "liqo", "--show-only", "templates/liqo-controller-manager-deployment.yaml",
+		"--set", "discovery.config.clusterID=rome,tag=v0.10.3,apiServer.address="+c.URL)
+	cmd.Env = append(cmd.Environ(), "HELM_CACHE_HOME="+f.Dir, "HELM_CONFIG_HOME="+f.Dir, "HELM_DATA_HOME="+f.Dir)
+	rendered, err := cmd.Output()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	file := filepath.Join(f.Dir, "old-liqo.yaml")
+	if err := os.WriteFile(file, rendered, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, args := range [][]string{{"create", "namespace", "liqo"}, {"apply", "-n", "liqo", "-f", file}} {
+		if _, err := c.Kubectl(f.ctx, f.Dir, args...); err != nil {
+			f.t.Fatal(err)
+		}
+	}
 }

@@ -145,6 +145,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("demo --quick of the released program: %v\n%s", err, out)
 	}
 
+	checkProvenance(ctx, t, key, dir, name, filepath.Join(bin, "fleetbroker"))
 	checkKrew(t, read(t, dir, "krew-fleetbroker.yaml"), name, archive)
 	chart, _ := unpack(t, read(t, dir, "fleetbroker-chart_"+version+".tgz"))
 	if !strings.Contains(string(chart["fleetbroker/Chart.yaml"]), strings.TrimPrefix(version, "v")) || len(chart["fleetbroker/values.schema.json"]) == 0 {
@@ -171,12 +172,43 @@ func checkSums(t *testing.T, dir, sums, archive string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() && !listed[e.Name()] && !strings.HasPrefix(e.Name(), "SHA256SUMS") {
+		if !e.IsDir() && !listed[e.Name()] && !strings.HasPrefix(e.Name(), "SHA256SUMS") && e.Name() != "provenance.intoto.jsonl" {
 			t.Errorf("%s has no checksum", e.Name())
 		}
 	}
 	if !listed[archive] {
 		t.Errorf("%s is not listed", archive)
+	}
+}
+
+// checkProvenance has the released program check its own archive, itself and a file that
+// is none of the release's.
+func checkProvenance(ctx context.Context, t *testing.T, key *ecdsa.PrivateKey, dir, archive, program string) {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := filepath.Join(t.TempDir(), "cosign.pub")
+	if err := os.WriteFile(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := "of release " + version + ", built of commit " + strings.TrimSpace(string(revision))
+	proof := filepath.Join(dir, "provenance.intoto.jsonl")
+	for file, want := range map[string]string{
+		filepath.Join(dir, archive):                             "is " + archive + " " + commit,
+		filepath.Join(dir, "fleetbroker-chart_"+version+".tgz"): "is fleetbroker-chart_" + version + ".tgz " + commit,
+		program:                                "is fleetbroker_" + version + "_" + runtime.GOOS + "_" + runtime.GOARCH + " " + commit,
+		filepath.Join(dir, "RELEASE_NOTES.md"): "is none of the release's",
+	} {
+		out, err := exec.CommandContext(ctx, program, "version", "--verify", file, "--key", public, "--provenance", proof).CombinedOutput()
+		if good := strings.HasPrefix(want, "is f"); (err == nil) != good || !strings.Contains(string(out), want) {
+			t.Errorf("version --verify %s: %v, %s; want %q", file, err, out, want)
+		}
 	}
 }
 

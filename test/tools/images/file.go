@@ -25,12 +25,7 @@ func (o *options) sbom(ctx context.Context, out io.Writer, binary string) error 
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(binary)
-	if err != nil {
-		return fmt.Errorf("read the binary: %w", err)
-	}
-	defer file.Close()
-	digest, _, err := v1.SHA256(file)
+	digest, err := digestOf(binary)
 	if err != nil {
 		return fmt.Errorf("read the binary: %w", err)
 	}
@@ -61,4 +56,51 @@ func (o *options) signFile(ctx context.Context, out io.Writer, path string) erro
 	}
 	_, err = fmt.Fprintln(out, base64.StdEncoding.EncodeToString(signature))
 	return err
+}
+
+// attest writes the signed provenance of files, one line, each given as NAME=PATH.
+func (o *options) attest(ctx context.Context, out io.Writer, files []string) error {
+	if o.key == "" || o.version == "" || len(files) == 0 {
+		return fmt.Errorf("attest takes -key, -version and files, for example: attest -key cosign.key -version v0.1.0 fleetbroker.tar.gz=dist/fleetbroker.tar.gz")
+	}
+	signer, err := readSigner(o.key)
+	if err != nil {
+		return err
+	}
+	src, err := sourceOf(ctx, o.root, o.version)
+	if err != nil {
+		return err
+	}
+	var of []subject
+	for _, file := range files {
+		name, path, ok := strings.Cut(file, "=")
+		if !ok {
+			return fmt.Errorf("attest: %q: want NAME=PATH", file)
+		}
+		digest, err := digestOf(path)
+		if err != nil {
+			return fmt.Errorf("attest: %w", err)
+		}
+		of = append(of, subject{name, map[string]string{digest.Algorithm: digest.Hex}})
+	}
+	statement, err := o.statement(src, "archives", map[string]any{"version": src.version, "platforms": o.platforms, "releases": o.releases}, of...)
+	if err != nil {
+		return err
+	}
+	envelope, err := signer.envelope(ctx, statement)
+	if err != nil {
+		return fmt.Errorf("attest: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "%s\n", envelope)
+	return err
+}
+
+func digestOf(path string) (v1.Hash, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	defer file.Close()
+	digest, _, err := v1.SHA256(file)
+	return digest, err
 }

@@ -12,7 +12,7 @@
 //	sbom.go        what a binary was linked from, as SPDX
 //	sign.go        cosign's signatures and SLSA's provenance, by a key of its user's
 //	publish.go     registry and OCI layout
-//	file.go        the same of files: SBOMs of binaries, signatures of checksums
+//	file.go        the same of files: SBOMs of binaries, signatures of checksums, provenance
 //	unpack.go      an image's files, as its container would see them
 //	serve.go       a registry in memory, for tests
 //
@@ -29,6 +29,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -47,6 +48,8 @@ const usage = `images makes the images of fleetbroker and fleet-agent.
   images verify -key FILE.pub [-insecure] REF
   images sbom -version V -platforms P BINARY  what a binary was linked from, as SPDX
   images sign -key FILE PATH                a signature of a file, as cosign sign-blob makes it
+  images attest -key FILE -version V -platforms P,... NAME=PATH...
+                                            provenance of files, signed, as cosign attest-blob makes it
   images serve                              a registry in memory on the loopback interface, until it is interrupted
 `
 
@@ -69,6 +72,7 @@ func run(ctx context.Context, args []string) error {
 	if err := set.Parse(args[1:]); err != nil {
 		return err
 	}
+	o.builder = cmp.Or(o.builder, localBuilder)
 	switch args[0] {
 	case "push", "write":
 		return o.make(ctx, args[0] == "push")
@@ -80,6 +84,8 @@ func run(ctx context.Context, args []string) error {
 		return o.sbom(ctx, os.Stdout, set.Arg(0))
 	case "sign":
 		return o.signFile(ctx, os.Stdout, set.Arg(0))
+	case "attest":
+		return o.attest(ctx, os.Stdout, set.Args())
 	case "serve":
 		return serve(ctx, os.Stdout)
 	default:
@@ -87,6 +93,9 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("unknown command %q", args[0])
 	}
 }
+
+// localBuilder is who builds where nothing else is said.
+const localBuilder = "https://fleetbroker.io/builders/local"
 
 // options are what the flags say.
 type options struct {
@@ -112,7 +121,7 @@ func (o *options) flags(command string) *flag.FlagSet {
 	set.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64", "platforms to build for")
 	set.StringVar(&o.releases, "releases", "", "URL of the releases, which the programs write into what they make (default: none)")
 	set.StringVar(&o.key, "key", "", "key to sign with or to verify by: PEM, or cosign's with COSIGN_PASSWORD")
-	set.StringVar(&o.builder, "builder", "https://fleetbroker.io/builders/local", "who builds, for the provenance")
+	set.StringVar(&o.builder, "builder", "", "who builds, for the provenance (default: "+localBuilder+")")
 	set.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
 	return set
 }

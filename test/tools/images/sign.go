@@ -116,6 +116,15 @@ func signedPayload(ref name.Digest) payload {
 
 // provenance is a signed statement of how a digest was built, as cosign attests it.
 func (s *signer) provenance(ctx context.Context, statement []byte) (v1.Image, error) {
+	content, err := s.envelope(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	return artefact(content, envelopeType, map[string]string{signatureKey: "", "predicateType": provenance})
+}
+
+// envelope is a signed statement, as DSSE writes it.
+func (s *signer) envelope(ctx context.Context, statement []byte) ([]byte, error) {
 	envelopes, err := dsse.NewEnvelopeSigner(s)
 	if err != nil {
 		return nil, err
@@ -124,33 +133,40 @@ func (s *signer) provenance(ctx context.Context, statement []byte) (v1.Image, er
 	if err != nil {
 		return nil, err
 	}
-	content, err := json.Marshal(envelope)
+	return json.Marshal(envelope)
+}
+
+// subject is what a statement is of.
+type subject struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
+// statementOf is SLSA's provenance of an index.
+func (o *options) statementOf(src source, ref name.Digest) ([]byte, error) {
+	hash, err := v1.NewHash(ref.DigestStr())
 	if err != nil {
 		return nil, err
 	}
-	return artefact(content, envelopeType, map[string]string{signatureKey: "", "predicateType": provenance})
+	return o.statement(src, "images", map[string]any{"version": src.version, "platforms": o.platforms, "base": o.base}, subject{ref.Repository.Name(), map[string]string{hash.Algorithm: hash.Hex}})
 }
 
-// statementOf is SLSA's provenance of an index: what was built, of which commit, by whom.
-// It has no times and no invocation, so that who builds the same gets the same.
-func (o *options) statementOf(src source, ref name.Digest) ([]byte, error) {
+// statement is SLSA's provenance: what was built, of which commit, by whom. It has no times
+// and no invocation, so that who builds the same gets the same.
+func (o *options) statement(src source, kind string, parameters map[string]any, of ...subject) ([]byte, error) {
 	type object = map[string]any
 	dependencies := []object{{"uri": "git+https://" + module, "digest": object{"gitCommit": src.revision}}}
 	if o.base != "" {
 		dependencies = append(dependencies, object{"uri": "oci://" + o.base})
 	}
-	hash, err := v1.NewHash(ref.DigestStr())
-	if err != nil {
-		return nil, err
-	}
 	return json.Marshal(object{
 		"_type":         "https://in-toto.io/Statement/v1",
-		"subject":       []object{{"name": ref.Repository.Name(), "digest": object{hash.Algorithm: hash.Hex}}},
+		"subject":       of,
 		"predicateType": provenance,
 		"predicate": object{
 			"buildDefinition": object{
-				"buildType":            "https://" + module + "/images/v1",
-				"externalParameters":   object{"version": src.version, "platforms": o.platforms, "base": o.base},
+				"buildType":            "https://" + module + "/" + kind + "/v1",
+				"externalParameters":   parameters,
 				"resolvedDependencies": dependencies,
 			},
 			"runDetails": object{"builder": object{"id": o.builder}},

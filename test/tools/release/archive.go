@@ -62,6 +62,7 @@ func (r *release) programs(ctx context.Context, scratch string) error {
 				return err
 			}
 			members = append(members, member{name + exe, content, 0o755})
+			r.built = append(r.built, fmt.Sprintf("%s_%s_%s_%s%s=%s", name, r.version, goos, arch, exe, binary))
 			sbom, err := r.run(ctx, "sbom", "-checkout", r.checkout, "-version", r.version, "-platforms", platform, binary)
 			if err != nil {
 				return err
@@ -84,6 +85,7 @@ func (r *release) programs(ctx context.Context, scratch string) error {
 		if err := r.write(a.file, packed); err != nil {
 			return err
 		}
+		r.built = append(r.built, a.file+"="+filepath.Join(r.dir, a.file))
 		r.archives = append(r.archives, a)
 	}
 	return nil

@@ -28,6 +28,7 @@ const fivePlatforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows
 const (
 	sumsFile  = "SHA256SUMS"
 	notesFile = "RELEASE_NOTES.md"
+	proofFile = "provenance.intoto.jsonl" // as `fleetbroker version --verify` looks for it
 	krewFile  = "krew-fleetbroker.yaml"
 )
 
@@ -41,7 +42,8 @@ func main() {
 	set.StringVar(&r.releases, "releases", "", "URL below which each version has its directory")
 	set.StringVar(&r.dir, "to", "", "directory to write, empty or new (default: dist/VERSION)")
 	set.StringVar(&r.platforms, "platforms", fivePlatforms, "platforms to build for")
-	set.StringVar(&r.key, "key", "", "key that signs the checksums: PEM of ECDSA P-256, or cosign's")
+	set.StringVar(&r.builder, "builder", "", "who builds, for the provenance (default: as images has it)")
+	set.StringVar(&r.key, "key", "", "key that signs the checksums and the provenance: PEM of ECDSA P-256, or cosign's")
 	_ = set.Parse(os.Args[1:]) // it exits
 	if err := r.make(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -53,11 +55,12 @@ func main() {
 
 // release is one, in the making.
 type release struct {
-	checkout, version, releases, dir, platforms, key string
+	checkout, version, releases, dir, platforms, key, builder string
 
 	time     time.Time // the commit's
 	archives []archive
-	images   string // the program that makes images
+	built    []string // what the provenance is of, as NAME=PATH
+	images   string   // the program that makes images
 }
 
 var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
@@ -100,7 +103,7 @@ func (r *release) make(ctx context.Context) error {
 	if err := r.write(notesFile, []byte(notes)); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, string) error{r.commit, r.tool, r.programs, r.chart, r.layouts} {
+	for _, step := range []func(context.Context, string) error{r.commit, r.tool, r.programs, r.chart, r.layouts, r.attest} {
 		if err := step(ctx, scratch); err != nil {
 			return err
 		}
@@ -189,7 +192,23 @@ func (r *release) chart(context.Context, string) error {
 	if err != nil {
 		return err
 	}
-	return r.write("fleetbroker-chart_"+r.version+".tgz", packed)
+	name := "fleetbroker-chart_" + r.version + ".tgz"
+	r.built = append(r.built, name+"="+filepath.Join(r.dir, name))
+	return r.write(name, packed)
+}
+
+// attest writes the signed provenance of archives, their programs and the chart. Without a
+// key there is none: who would believe it.
+func (r *release) attest(ctx context.Context, _ string) error {
+	if r.key == "" {
+		return nil
+	}
+	args := []string{"attest", "-checkout", r.checkout, "-key", r.key, "-version", r.version, "-releases", r.releases, "-platforms", r.platforms, "-builder", r.builder}
+	proof, err := r.run(ctx, append(args, r.built...)...)
+	if err != nil {
+		return err
+	}
+	return r.write(proofFile, proof)
 }
 
 // sums writes the checksums, and signs them.
@@ -200,7 +219,7 @@ func (r *release) sums(ctx context.Context) error {
 	}
 	text := ""
 	for _, e := range entries {
-		if e.Type()&fs.ModeType != 0 {
+		if e.Type()&fs.ModeType != 0 || e.Name() == proofFile {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(r.dir, e.Name()))
