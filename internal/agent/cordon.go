@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/notes"
 	"github.com/fleetbroker/fleetbroker/internal/agent/terms"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -160,8 +161,8 @@ func (g *group) couldBe(nodes int64) v1alpha1.Resources {
 
 // overcommitOf reads "cpu=1.5 maxRisk=0.01".
 func overcommitOf(text string) (v1alpha1.Overcommit, error) {
-	if !isPlain(text) {
-		return nil, fmt.Errorf("at most %d characters, and only plain ASCII is taken", maxText)
+	if !notes.IsPlain(text) {
+		return nil, fmt.Errorf("at most %d characters, and only plain ASCII is taken", notes.MaxText)
 	}
 	out := v1alpha1.Overcommit{}
 	for _, pair := range strings.Fields(text) {

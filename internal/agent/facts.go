@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/notes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -30,39 +31,39 @@ type facts struct {
 
 // factsOf reads a node. Problems are annotations that could not be read.
 func factsOf(n *corev1.Node) (facts, []string) {
-	a := notesOf(n)
+	a := notes.Of(n)
 	f := facts{
 		Architecture: either(n.Status.NodeInfo.Architecture, n.Labels[corev1.LabelArchStable]),
 		Location: v1alpha1.Location{
-			Region:  either(a.text("location/region"), n.Labels[corev1.LabelTopologyRegion]),
-			Zone:    either(a.text("location/zone"), n.Labels[corev1.LabelTopologyZone]),
-			Country: a.text("location/country"),
-			City:    a.line("location/city"),
+			Region:  either(a.Text("location/region"), n.Labels[corev1.LabelTopologyRegion]),
+			Zone:    either(a.Text("location/zone"), n.Labels[corev1.LabelTopologyZone]),
+			Country: a.Text("location/country"),
+			City:    a.Line("location/city"),
 		},
 		Pool: n.Labels[labelPool],
 	}
-	if ms, ok := a.whole("network/latency-ms"); ok {
+	if ms, ok := a.Whole("network/latency-ms"); ok {
 		f.Properties.LatencyMs = &ms
 	}
-	f.Properties.Carbon, f.Properties.Reliability = a.carbon(), a.ratio("provider/reliability")
-	f.Properties.SecurityStandards = a.list("provider/security-standards")
+	f.Properties.Carbon, f.Properties.Reliability = a.Carbon(), a.Ratio("provider/reliability")
+	f.Properties.SecurityStandards = a.List("provider/security-standards")
 	var cards int64
 	f.GPUs, cards = gpusOf(n, a)
 	f.Prices = pricesOf(n, a, f.GPUs, cards)
-	f.Labels = a.labels()
+	f.Labels = a.Labels()
 	if f.Pool == "" {
 		f.Size = sizeOf(n, cards)
 	}
-	return f, a.problems
+	return f, a.Problems()
 }
 
 // pricesOf spreads a node's hourly rate (cost.fluidos.eu/hourly-rate) over its
 // cards, and a card's over the units it is cut into; without cards, over its
 // cores. A price for each unit, and not a flat one for the whole flavor, stays
 // true while nodes come and go.
-func pricesOf(n *corev1.Node, a *notes, gpus []v1alpha1.FlavorGPU, cards int64) []v1alpha1.Price {
-	currency, known := a.currency("cost/currency")
-	rate, priced := a.decimal("cost/hourly-rate")
+func pricesOf(n *corev1.Node, a *notes.Notes, gpus []v1alpha1.FlavorGPU, cards int64) []v1alpha1.Price {
+	currency, known := a.Currency("cost/currency")
+	rate, priced := a.Decimal("cost/hourly-rate")
 	if !known || !priced {
 		return nil
 	}

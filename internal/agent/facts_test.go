@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/notes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -103,7 +104,7 @@ func TestFactsFromAnnotations(t *testing.T) {
 		annotated("network.fluidos.eu/latency_ms", "12"), annotated("network.fluidos.eu/bandwidth_gbps", "100"),
 		annotated("provider.fluidos.eu/preemptible", "true"), annotated("workload.fluidos.eu/training_score", "0.9"),
 		annotated("gpu.fluidos.eu/dedicated", "true"), annotated("other.example.org/x", "y"),
-		annotated("workload.fluidos.eu/essay", strings.Repeat("x", maxText+1)))
+		annotated("workload.fluidos.eu/essay", strings.Repeat("x", notes.MaxText+1)))
 	flavors := collect(t, State{Nodes: []*corev1.Node{n}})
 	spec := flavors[0].Spec
 	if want := (v1alpha1.Location{Region: "eu-west-3", Zone: "eu-west-3b", Country: "FR"}); spec.Location != want {

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/notes"
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -57,7 +60,7 @@ type card struct {
 // gpusOf are the kinds of accelerator a node offers, in order of resource name,
 // and how many cards there are. Facts are GPU feature discovery's labels; what
 // an annotation says goes before them.
-func gpusOf(n *corev1.Node, a *notes) (kinds []v1alpha1.FlavorGPU, cards int64) {
+func gpusOf(n *corev1.Node, a *notes.Notes) (kinds []v1alpha1.FlavorGPU, cards int64) {
 	c := cardOf(n, a)
 	for _, name := range sortedKeys(amounts(n.Status.Capacity)) {
 		if !isGPU(name) || amounts(n.Status.Capacity)[name].IsZero() {
@@ -76,7 +79,7 @@ func gpusOf(n *corev1.Node, a *notes) (kinds []v1alpha1.FlavorGPU, cards int64) 
 }
 
 // cardOf reads labels and annotations.
-func cardOf(n *corev1.Node, a *notes) card {
+func cardOf(n *corev1.Node, a *notes.Notes) card {
 	product, memoryMiB, vendor := productOf(n.Labels)
 	c := card{replicas: 1}
 	if m := singleMIG.FindStringSubmatch(product); m != nil {
@@ -84,10 +87,10 @@ func cardOf(n *corev1.Node, a *notes) card {
 		c.profile, product, memoryMiB = m[1], strings.TrimSuffix(product, m[0]), 0
 	}
 	product = strings.TrimSuffix(product, "-SHARED")
-	if model := a.text("gpu/model"); model != "" {
+	if model := a.Text("gpu/model"); model != "" {
 		product = model
 	}
-	size := a.memory("gpu/memory-per-gpu", "gpu/memory")
+	size := a.Memory("gpu/memory-per-gpu", "gpu/memory")
 	if !size.IsZero() {
 		memoryMiB = size.Int64() >> 20
 	}
@@ -99,11 +102,11 @@ func cardOf(n *corev1.Node, a *notes) card {
 	if !size.IsZero() {
 		c.gpu.Memory = size
 	}
-	c.gpu.Vendor = either(strings.ToLower(a.text("gpu/vendor")), c.gpu.Vendor, vendor)
-	c.gpu.Architecture = either(strings.ToLower(a.text("gpu/architecture")), n.Labels["nvidia.com/gpu.family"])
-	c.gpu.Tier = a.text("gpu/tier")
-	c.gpu.Interconnect = strings.ToLower(a.text("gpu/interconnect"))
-	c.gpu.ComputeCapability = a.text("gpu/compute-capability")
+	c.gpu.Vendor = either(strings.ToLower(a.Text("gpu/vendor")), c.gpu.Vendor, vendor)
+	c.gpu.Architecture = either(strings.ToLower(a.Text("gpu/architecture")), n.Labels["nvidia.com/gpu.family"])
+	c.gpu.Tier = a.Text("gpu/tier")
+	c.gpu.Interconnect = strings.ToLower(a.Text("gpu/interconnect"))
+	c.gpu.ComputeCapability = a.Text("gpu/compute-capability")
 	if major := n.Labels["nvidia.com/gpu.compute.major"]; c.gpu.ComputeCapability == "" && major != "" {
 		c.gpu.ComputeCapability = major + "." + either(n.Labels["nvidia.com/gpu.compute.minor"], "0")
 	}
@@ -138,8 +141,8 @@ func productOf(labels map[string]string) (product string, memoryMiB int64, vendo
 
 // cardCount is the number of cards; where all are cut alike the label counts
 // instances and says nothing.
-func cardCount(labels map[string]string, a *notes, profile string) int64 {
-	if n, ok := a.whole("gpu/count"); ok {
+func cardCount(labels map[string]string, a *notes.Notes, profile string) int64 {
+	if n, ok := a.Whole("gpu/count"); ok {
 		return n
 	}
 	if profile != "" {
@@ -148,8 +151,8 @@ func cardCount(labels map[string]string, a *notes, profile string) int64 {
 	return positive(labels["nvidia.com/gpu.count"])
 }
 
-func sharingOf(labels map[string]string, a *notes, replicas int32) string {
-	strategy := strings.ToLower(either(a.text("gpu/sharing-strategy"), labels["nvidia.com/gpu.sharing-strategy"]))
+func sharingOf(labels map[string]string, a *notes.Notes, replicas int32) string {
+	strategy := strings.ToLower(either(a.Text("gpu/sharing-strategy"), labels["nvidia.com/gpu.sharing-strategy"]))
 	switch strategy {
 	case "mps", "time-slicing":
 		return strategy
@@ -206,7 +209,7 @@ func instances(cardGi, compute, gigabytes int64, extension string) int32 {
 
 // mebibytes is a GPU's memory, nothing if it cannot be one's.
 func mebibytes(n int64) int64 {
-	if n < 0 || n > maxMemory>>20 {
+	if n < 0 || n > notes.MaxMemory>>20 {
 		return 0
 	}
 	return n
@@ -228,3 +231,5 @@ func either(options ...string) string {
 	}
 	return ""
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

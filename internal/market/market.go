@@ -373,8 +373,12 @@ func (m *Market) aged(name string, now time.Time) {
 	m.publish(now, nil, dirty, false)
 }
 
-// next is when time alone changes anything of any provider.
+// next is when time alone changes anything of any provider: never while nobody can be
+// heard.
 func (m *Market) next() (next time.Time) {
+	if m.cut {
+		return next
+	}
 	for name, p := range m.providers {
 		next = earlier(next, m.dueOf(name, p))
 	}

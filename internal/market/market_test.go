@@ -179,6 +179,30 @@ func TestAgeWhenTheClockGoesBack(t *testing.T) {
 	}
 }
 
+// While nobody can be heard time changes nothing, also where the clock goes back
+// meanwhile: an instant that has passed and changes nothing would be due for ever.
+func TestNothingIsDueWhileNobodyIsHeard(t *testing.T) {
+	c := newClock()
+	m := market.New(market.Options{Now: c.Now})
+	m.SetInputs(market.Inputs{Clusters: map[string]*v1alpha1.Cluster{"oslo": cluster("oslo", "provider")}})
+	report(t, m, "oslo", gen(1, 1), gpus("oslo", "h", 8))
+	if m.Next().IsZero() {
+		t.Fatal("silence is not due")
+	}
+	m.Cut()
+	for _, passes := range []time.Duration{time.Second, -24 * time.Hour, time.Second, 48 * time.Hour} {
+		c.pass(passes)
+		m.Snapshot()
+		if due := m.Next(); !due.IsZero() {
+			t.Errorf("%v later something is due at %v, now %v", passes, due, c.Now())
+		}
+	}
+	m.Listen()
+	if due := m.Next(); !due.After(c.Now()) {
+		t.Errorf("heard again: due at %v, now %v", due, c.Now())
+	}
+}
+
 func TestAgeIsMeasuredByOurClock(t *testing.T) {
 	c := newClock()
 	m := market.New(market.Options{Now: c.Now})

@@ -1,13 +1,17 @@
 package planner
 
-import "github.com/fleetbroker/fleetbroker/internal/planner/draft"
+import (
+	"maps"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+)
 
 // Decide makes the plan of a world. It reads nothing else and changes nothing
 // in it; equal worlds give equal plans.
 func Decide(w draft.World) *draft.Plan {
 	r := newRound(&w)
 	r.decide()
-	return r.agree().Plan
+	return agree(r, fromNothing).Plan
 }
 
 // decide makes the plan of a round that has read its world, in eight steps, each of
@@ -47,6 +51,47 @@ func (r *round) decide() {
 
 	// 8. Check: what breaks an invariant, asked by other means, is withdrawn.
 	r.check()
+}
+
+// denialTries is how often a round is made again at most for what it found denied.
+const denialTries = 3
+
+// reading reads the world of a round that has decided by other marks.
+type reading func(*round, map[string]draft.RefusalMark) *round
+
+// agree makes a round that has decided again where what it leaves in the ledger puts other
+// providers out of the market than it was decided by: a denial that was seen counts in
+// the round that sees it, one that is over no more. Else the next round, in which nothing
+// has changed, would decide otherwise (invariant 3). Only what clusters report changes a
+// denial, and nothing that a round decides: what is written of one intent may be refused
+// where the rest lands. The round that is left may be another; the one given is used up
+// then. again reads the world once more by other marks: what is made from nothing is made
+// so again, because it is what a Session is compared with.
+func agree(r *round, again reading) *round {
+	if !r.By(draft.RulesDenialsSeen) {
+		return r
+	}
+	for range denialTries {
+		marks := marksLeft(r)
+		if maps.Equal(marks, r.Marks) {
+			break
+		}
+		if marks == nil {
+			marks = map[string]draft.RefusalMark{} // nobody is out of the market, whatever the ledger still says
+		}
+		number, step, probe := r.Match.Round, r.step, r.Probe
+		StepObserve.begin(step)
+		next := again(r, marks)
+		next.Match.Round, next.step, next.Probe = number, step, probe.Again()
+		next.decide()
+		for i := range next.Plan.Contracts { // the next round must know it
+			if c := &next.Plan.Contracts[i]; denialChanged(next, c.Before, c.After) {
+				c.StatusOnly = false
+			}
+		}
+		r = next
+	}
+	return r
 }
 
 // bookAhead decides bookings, by what is there without what is kept for those that wait;

@@ -20,7 +20,7 @@ func Explain(w draft.World, tenant, name string) (*draft.Explanation, error) {
 	}
 	r.Probe = &explain.Probe{Tenant: tenant, Name: name}
 	r.decide()
-	r = r.agree()
+	r = agree(r, fromNothing)
 	out := &draft.Explanation{Intent: *in, Offers: r.Probe.Lines}
 	for i := range r.Plan.Intents {
 		if d := r.Plan.Intents[i]; d.Tenant == tenant && d.Name == name {

@@ -35,7 +35,7 @@ func changes(t *rapid.T, b *Builder, n int) string {
 	tenant := fmt.Sprintf("t%d", rapid.IntRange(0, 3).Draw(t, "tenant"))
 	waiter := fmt.Sprintf("%s/lacks%d", tenant, rapid.IntRange(0, 2).Draw(t, "waiter"))
 	said := rapid.SampledFrom([]string{
-		"place", "place", "place", "another card", "back", "cordon", "used", "price", "tenant", "gone", "changed", "apart", "senior", "preempts", "silent", "quota", "pool", "namespace",
+		"place", "place", "place", "another card", "back", "cordon", "used", "price", "tenant", "gone", "changed", "apart", "senior", "preempts", "silent", "quota", "pool", "namespace", "borrows", "removed", "steps",
 	}).Draw(t, "event")
 	switch said {
 	case "place":
@@ -70,6 +70,20 @@ func changes(t *rapid.T, b *Builder, n int) string {
 		b.Tick(5 * time.Hour)
 	case "preempts":
 		b.Intent(waiter, Wants(4, "amd-mi300x"), preempts(50))
+	case "borrows": // t0 lends what it does not use
+		b.Tenant("t0", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(8))} })
+		b.Tenant("t1", "rome", func(s *v1alpha1.TenantSpec) {
+			s.Quota = &v1alpha1.TenantQuota{GPU: Ptr(int64(0)), MaxBorrow: Amounts("gpu=8")}
+		})
+	case "removed": // what it holds is being released
+		for in := range slices.Values(b.W.Intents) {
+			if len(b.Contracts(in.Metadata.Namespace+"/"+in.Metadata.Name)) > 0 {
+				b.Remove(in.Metadata.Namespace + "/" + in.Metadata.Name)
+				break
+			}
+		}
+	case "steps":
+		b.Offer("oslo/c", Spec(func(f *v1alpha1.FlavorSpec) { f.Partition = &v1alpha1.Partition{Step: Amounts("cpu=16")} }))
 	case "pool":
 		b.Fleet(func(f *v1alpha1.FleetSpec) {
 			f.WarmPools = []v1alpha1.WarmPool{{Name: "warm", Consumer: "rome", Count: 1, Resources: v1alpha1.ResourceRequest{GPU: &v1alpha1.GPURequest{Count: 1}}}}
@@ -78,12 +92,35 @@ func changes(t *rapid.T, b *Builder, n int) string {
 	return said
 }
 
+// What an offer with a partition fails depends on each one's size: lists that were shared
+// before it had one hold for nobody.
+func TestPartitionThatComesLaterIsEachOnesOwn(t *testing.T) {
+	cpu := func(cores string) func(*model.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) { s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=" + cores)} })
+	}
+	b, m := New().Consumer("rome").Provider("paris").Tenant("t", "rome"), &planner.Session{}
+	b.Offer("paris/a", Capacity("cpu=60 memory=256Gi pods=1000 ephemeral-storage=1Ti"), Costs("1"), Spec(func(f *v1alpha1.FlavorSpec) { f.Cordon = true }))
+	b.Intent("t/a-large", cpu("50")).Intent("t/b-small", cpu("10"))
+	b.Apply(m.Decide(b.W))
+	b.Tick(time.Minute).Apply(m.Decide(b.W))
+	b.Offer("paris/a", Spec(func(f *v1alpha1.FlavorSpec) {
+		f.Cordon, f.Partition = false, &v1alpha1.Partition{Step: Amounts("cpu=16")}
+	}))
+	want, got := b.Plan(), m.Decide(b.W)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("from memory:\n%s\nfrom nothing:\n%s", describe(got), describe(want))
+	}
+	if d := Of(got, "t/b-small"); d.Action != planner.Place {
+		t.Errorf("the small one is %s: %s", d.Action, d.Reason)
+	}
+}
+
 // What is known of those that wait for a fact is what a plan from nothing finds, whatever
 // happens meanwhile; and most rounds go by it.
 func TestKnownWaitsAsFromNothing(t *testing.T) {
 	rounds, known := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		b, m := waiters(), &planner.Session{}
+		b, m := waiters(), &planner.Session{Fault: func(why string) { t.Fatalf("a fault: %s", why) }}
 		ask := func(said string) *planner.Plan {
 			t.Helper()
 			b.W.Intents = slices.SortedFunc(slices.Values(b.W.Intents), func(x, y *model.Intent) int {

@@ -6,7 +6,7 @@ import (
 )
 
 func (r *round) noteRefusal(c *v1alpha1.Contract) {
-	if rec, denied := draft.RefusalOf(c); denied {
+	if rec, denied := r.RefusalOf(c); denied {
 		r.refusals[c.Metadata.Name] = rec
 	}
 }

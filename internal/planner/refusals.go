@@ -112,9 +112,9 @@ const (
 
 // Conditions are those of all providers of a world, as its plan has them.
 func Conditions(w *draft.World) []draft.Condition {
-	refusals := map[string]draft.RefusalRecord{}
+	refusals, facts := map[string]draft.RefusalRecord{}, draft.Facts{W: w}
 	for c := range w.Ledger.Contracts() {
-		if rec, denied := draft.RefusalOf(c); denied {
+		if rec, denied := facts.RefusalOf(c); denied {
 			refusals[c.Metadata.Name] = rec
 		}
 	}

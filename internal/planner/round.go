@@ -60,6 +60,12 @@ func newRoundBy(w *draft.World, marks map[string]draft.RefusalMark) *round {
 	return r
 }
 
+// fromNothing reads it anew.
+func fromNothing(r *round, marks map[string]draft.RefusalMark) *round {
+	w := r.given
+	return newRoundBy(&w, marks)
+}
+
 // inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
 	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked}

@@ -50,17 +50,26 @@ func (s *Session) Decide(w draft.World) *draft.Plan {
 		return p
 	}
 	s.scratch++
-	return s.decide(newRound(&w))
+	return s.decide(newRound(&w), fromNothing)
 }
 
 // decide makes the plan of a round that has read its world, and keeps what the
 // next can go on with.
-func (s *Session) decide(r *round) *draft.Plan {
+func (s *Session) decide(r *round, again reading) *draft.Plan {
 	r.Match.Round, r.step = s.number, s.Step
 	r.decide()
-	r = r.agree()
+	r = agree(r, again)
 	s.base = r.handOver()
 	return r.Plan
+}
+
+// fromBase brings up to date what the round leaves, where its intents are in order.
+func fromBase(r *round, marks map[string]draft.RefusalMark) *round {
+	w := r.given
+	if next := updatedBy(r.handOver(), &w, marks); next != nil {
+		return next
+	}
+	return newRoundBy(&w, marks)
 }
 
 // Scratch is how many plans so far were made from nothing.
@@ -84,7 +93,7 @@ func (s *Session) tryUpdate(w *draft.World) (p *draft.Plan) {
 	}()
 	if last != nil && last.holdsFor(w) {
 		if r := updated(last, w); r != nil {
-			return s.decide(r)
+			return s.decide(r, fromBase)
 		}
 	}
 	return nil

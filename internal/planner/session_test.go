@@ -23,7 +23,7 @@ func TestMemoryPlansAsFromNothing(t *testing.T) {
 	rounds, scratch := 0, uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		s := newBooking(t)
-		m := &planner.Session{}
+		m := &planner.Session{Fault: func(why string) { t.Fatalf("a fault: %s", why) }}
 		ordered := rapid.IntRange(0, 7).Draw(t, "ordered") > 0
 		ask := func(said string) *planner.Plan {
 			t.Helper()

@@ -47,16 +47,14 @@ func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	out, err := r.round(ctx)
 	done()
 	out.Took, out.Committed = r.traced.Took, append(r.suspected.wrote, out.Committed...)
-	if err == nil && r.desk.stale {
-		r.ask.Store(true)
-		out.Again = true
-	}
-	if err == nil && r.fleet != nil && r.fleet.Unfinished { // the next round reads on
+	if err == nil && (r.desk.stale || r.fleet != nil && r.fleet.Unfinished) { // the next round reads on
 		r.ask.Store(true)
 		out.Again = true
 	}
 	if err == nil && r.hint.Load() { // put off while clients waited
-		out.Again = true
+		if out.Again = out.Again || r.ought(r.opts.Now()); !out.Again { // they wait on
+			out.Due = earliest(out.Due, r.asked.Add(hinted))
+		}
 	}
 	outcome := outcomeOf(out, err)
 	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcome)
@@ -144,8 +142,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 	if r.offers(in) {
 		return r.review(ctx, in, w, plan, k, snapshot)
 	}
-	out := Outcome{Plan: plan, Due: r.due(k)}
-	return r.commit(ctx, in, w, plan, k, out, snapshot)
+	return r.commit(ctx, in, w, plan, k, Outcome{Plan: plan, Due: r.due(k)}, snapshot)
 }
 
 // prepare puts the ledger in order before anything is decided on it, and delivers

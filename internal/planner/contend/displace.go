@@ -132,7 +132,7 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 
 // finds reports whether it is known what a job's turn finds, and writes it.
 func (r *Contest) finds(j *draft.Job) bool {
-	if j.Known == nil || !j.Asks() || len(r.Notices) > 0 && r.hasClaim(j) {
+	if j.Known == nil || !j.Asks() || len(r.Notices) > 0 && r.hasClaim(j) || r.mayDisplace(j) { // what it claims has instants of its own
 		return false
 	}
 	j.Open = []draft.Failure{j.Known.Open}

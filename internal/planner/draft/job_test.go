@@ -16,10 +16,10 @@ var copied = map[string][]string{
 		"In", "TenantName", "Name", "Tenant", "Consumer", "State", "FirstSeen", "Priority", "All",
 		"Releasing", "Started", "End", "Seconds", "Target", "Sizing", "Grows", "Later", "Alts", "Avoid",
 		"Why", "WhyCode", "Phase", "Code", "Text", "Since", "Proposals", "Refused", "Displaced", "Displacing", "Noticed", "Silent", "Frozen",
-		"Batched", "Seated", "Shared", "Gone", "Senior", "TurnAt",
+		"Batched", "Seated", "Shared", "Gone", "Senior", "TurnAt", "Far",
 	},
 	"own":  {"Live", "Ordinals", "Tasks"},
-	"none": {"Booked", "News", "Open", "Classes", "Dec", "written"},
+	"none": {"Booked", "News", "Open", "Classes", "Dec", "Known", "written"},
 }
 
 func TestJob_CopiesHaveEachFieldOrNot(t *testing.T) {

@@ -39,7 +39,7 @@ func (f *Facts) KeepEnded(c *v1alpha1.Contract) time.Duration {
 	if keep >= denialMemory || !f.By(RulesDenialsKept) {
 		return keep
 	}
-	_, refused := RefusalOf(c)
+	_, refused := f.RefusalOf(c)
 	if _, denied := DeniedAt(c); refused || denied {
 		return denialMemory
 	}
@@ -52,11 +52,20 @@ type RefusalRecord struct {
 	At                       v1alpha1.Time
 }
 
-// RefusalOf is the denial that a contract records, false when there is none.
-func RefusalOf(c *v1alpha1.Contract) (RefusalRecord, bool) {
+// RefusalOf is the denial that a contract records, false when there is none. One that
+// was denied when it was released, for whatever else, records that: only a provider that
+// grants takes its denial back.
+func (f *Facts) RefusalOf(c *v1alpha1.Contract) (RefusalRecord, bool) {
 	code, at := lifecycle.Trouble(c)
+	if !refuses(code) && f.By(RulesDenialsSeen) {
+		code, at = lifecycle.Last(c)
+	}
 	rec := RefusalRecord{Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Tenant: c.Metadata.Namespace, At: at}
-	return rec, code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
+	return rec, refuses(code)
+}
+
+func refuses(code string) bool {
+	return code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
 }
 
 // RefusalMark is of a provider that has denied what it advertised: how many of its

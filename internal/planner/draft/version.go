@@ -61,6 +61,7 @@ const (
 	// earliest start and no more when it is expected (package ahead).
 	RulesBookings = 13
 	// RulesDenialsSeen: what clusters report as denied counts for its provider's mark in
-	// the round that sees it, and not from the next (denials.go).
+	// the round that sees it, and not from the next (denials.go); a contract that was
+	// denied when it was released for something else counts (refused.go).
 	RulesDenialsSeen = 14
 )

@@ -31,7 +31,11 @@ type Table struct {
 	seen    int
 	users   int
 	private bool
+	key     string
 }
+
+// Share is how many offers of the table fall to each of those who use it.
+func (t *Table) Share() int { return len(t.At) / max(t.users, 1) }
 
 // Lack is how At records that an offer fails a fact.
 func (t *Table) Lack(fact string) int32 {

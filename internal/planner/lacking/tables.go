@@ -18,7 +18,7 @@ type Tables struct {
 // New is an empty table of so many offers, to be filled in, which others find by a key;
 // by none with "".
 func (s *Tables) New(key string, offers int) *Table {
-	t := &Table{versions: &s.versions, private: key == ""}
+	t := &Table{versions: &s.versions, private: key == "", key: key}
 	if n := len(s.spare); n > 0 && key == "" {
 		was := s.spare[n-1]
 		s.spare, t.At, t.Candidates = s.spare[:n-1], was.At[:0], was.Candidates[:0]
@@ -42,10 +42,13 @@ func (s *Tables) Find(key string, in *inventory.Inventory, fails func(*inventory
 	return t
 }
 
-// Recycle takes a table back that nobody uses any more, where it was not shared.
+// Recycle takes a table back, if nobody uses it any more.
 func (s *Tables) Recycle(t *Table) {
-	if t.private {
+	switch {
+	case t.private:
 		s.spare = append(s.spare, t)
+	case t.users <= 0 && s.shared[t.key] == t:
+		delete(s.shared, t.key)
 	}
 }
 

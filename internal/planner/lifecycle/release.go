@@ -89,6 +89,24 @@ func holds(r v1alpha1.Resources) bool {
 	return false
 }
 
+// Last is what a contract that has been given up, or has ended, was in trouble for just
+// before: the code of the Degraded phase that its release ended, and since when. "" where
+// it was in none, and for a contract that is charged.
+func Last(c *v1alpha1.Contract) (code string, at v1alpha1.Time) {
+	released := false
+	for _, h := range slices.Backward(c.Status.History) {
+		switch {
+		case h.Phase == v1alpha1.PhaseReleasing:
+			released = true
+		case released && h.Phase == v1alpha1.PhaseDegraded:
+			return h.Reason, h.At
+		case released:
+			return "", at
+		}
+	}
+	return "", at
+}
+
 // Trouble is the code for which a contract is Degraded, or was given up: since when, or
 // when it was released. "" for a contract of which neither is so.
 func Trouble(c *v1alpha1.Contract) (code string, at v1alpha1.Time) {

@@ -131,7 +131,8 @@ func (m *Matcher) catchUp(s *Class) bool {
 	if !s.listed {
 		return len(m.inventory.Altered(s.altered)) == 0
 	}
-	if s.table.Shared() && !s.table.Follow(m.inventory, s.Request.failedBy(m)) {
+	// Once an offer has a partition, what it fails is each request's own (factsKey).
+	if s.table.Shared() && (m.traits.steps || !s.table.Follow(m.inventory, s.Request.failedBy(m))) {
 		return false
 	}
 	for _, a := range m.inventory.Altered(s.altered) {

@@ -111,3 +111,6 @@ func (m *Matcher) FactOf(s *Class, ref string) string {
 	}
 	return "no offer"
 }
+
+// Held is how many bytes lists take.
+func (l *lists) Held() int64 { return l.held }

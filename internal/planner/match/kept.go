@@ -163,9 +163,6 @@ func (l *lists) Trim() {
 		if l.held <= l.Budget-l.Budget/16 {
 			return
 		}
-		if s.bytes == 0 && s.table.Shared() {
-			continue // it takes nothing that others do not use
-		}
 		l.spare = append(l.spare, l.of[s])
 		l.unlist(s)
 		l.tables.Recycle(s.table)

@@ -176,8 +176,8 @@ func (m *Matcher) shorten(candidates int) {
 
 // weight is what a class costs to keep, in candidates.
 func (s *Class) weight() int {
-	if s.listed && !s.table.Shared() {
-		return len(s.Candidates) + len(s.table.At)/32
+	if s.listed {
+		return len(s.Candidates) + s.table.Share()/32
 	}
 	return len(s.Candidates)
 }

@@ -85,7 +85,7 @@ func (r *Settler) avoided(j *draft.Job) map[inventory.Key]bool {
 			seen = map[inventory.Key]record{}
 		}
 		note(inventory.Key{Provider: c.Spec.Provider, Name: c.Spec.Flavor}, at)
-		if rec, refused := draft.RefusalOf(r.Latest(c)); refused {
+		if rec, refused := r.RefusalOf(r.Latest(c)); refused {
 			denials[rec.Provider] = append(denials[rec.Provider], rec)
 		}
 	}

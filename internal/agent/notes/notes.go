@@ -1,7 +1,8 @@
-package agent
+package notes
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -18,32 +19,36 @@ import (
 // domains of FLUIDOS's node annotations, <domain>.fluidos.eu/<key>.
 var domains = []string{"gpu", "cost", "location", "network", "provider", "workload"}
 
-// Bounds on what is passed on: a market refuses a whole report for one value
+// MaxText and MaxMemory are among the bounds on what is passed on: a market refuses a whole report for one value
 // that is out of bounds, and an annotation may have 256 KiB.
 const (
-	maxText   = 253
+	MaxText   = 253
 	maxLabels = 128
 	maxRate   = 1_000_000_000
-	maxMemory = 1 << 44 // bytes of one GPU
+	MaxMemory = 1 << 44 // bytes of one GPU
 
 	maxStandards = 64
 	maxStandard  = 63
 )
 
-// notes are a node's FLUIDOS annotations by "<domain>/<key>", keys in the
+// Notes are a node's FLUIDOS annotations by "<domain>/<key>", keys in the
 // spelling with dashes: the documents write compute_capability, the programs
-// compute-capability, and both are found. What nobody has read when labels() is
+// compute-capability, and both are found. What nobody has read when Labels is
 // asked becomes a label, so that intents can demand it.
-type notes struct {
+type Notes struct {
 	node     string
 	values   map[string]string
 	read     map[string]bool
 	problems []string
 }
 
-func notesOf(n *corev1.Node) *notes {
-	out := &notes{node: n.Name, values: map[string]string{}, read: map[string]bool{}}
-	for _, key := range sortedKeys(n.Annotations) {
+// Problems are what could not be read, in words, in the order in which it was asked for.
+func (a *Notes) Problems() []string { return a.problems }
+
+// Of are the annotations of a node.
+func Of(n *corev1.Node) *Notes {
+	out := &Notes{node: n.Name, values: map[string]string{}, read: map[string]bool{}}
+	for _, key := range slices.Sorted(maps.Keys(n.Annotations)) {
 		for _, domain := range domains {
 			rest, ok := strings.CutPrefix(key, domain+".fluidos.eu/")
 			if !ok {
@@ -59,24 +64,24 @@ func notesOf(n *corev1.Node) *notes {
 	return out
 }
 
-// text is the first of several names that is there. It is compared with what
+// Text is the first of several names that is there. It is compared with what
 // intents say, so that brokers take plain ASCII only.
-func (a *notes) text(names ...string) string {
-	return a.first(isPlain, "only plain ASCII is taken", names)
+func (a *Notes) Text(names ...string) string {
+	return a.first(IsPlain, "only plain ASCII is taken", names)
 }
 
-// line is like text, for what only people read.
-func (a *notes) line(name string) string {
+// Line is like text, for what only people read.
+func (a *Notes) Line(name string) string {
 	return a.first(isLine, "it has to be one line of text", []string{name})
 }
 
-func (a *notes) first(good func(string) bool, otherwise string, names []string) string {
+func (a *Notes) first(good func(string) bool, otherwise string, names []string) string {
 	found := ""
 	for _, name := range names {
 		a.read[name] = true
 		value := a.values[name]
 		if !good(value) {
-			a.problem(name, fmt.Errorf("at most %d characters, and %s", maxText, otherwise))
+			a.problem(name, fmt.Errorf("at most %d characters, and %s", MaxText, otherwise))
 			continue
 		}
 		if found == "" {
@@ -88,20 +93,20 @@ func (a *notes) first(good func(string) bool, otherwise string, names []string) 
 
 // isLine reports whether a value may be shown to people as it is.
 func isLine(s string) bool {
-	return len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return len(s) <= MaxText && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// isPlain reports whether a value may stand in a report wherever it is compared.
-func isPlain(s string) bool {
-	return len(s) <= maxText && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+// IsPlain reports whether a value may stand in a report wherever it is compared.
+func IsPlain(s string) bool {
+	return len(s) <= MaxText && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// memory reads a GPU's memory; both 80Gi and 80GB are its marketed size.
-func (a *notes) memory(names ...string) v1alpha1.MemorySize {
+// Memory reads a GPU's memory; both 80Gi and 80GB are its marketed size.
+func (a *Notes) Memory(names ...string) v1alpha1.MemorySize {
 	var m v1alpha1.MemorySize
-	if s := a.text(names...); s != "" {
+	if s := a.Text(names...); s != "" {
 		err := m.UnmarshalJSON([]byte(strconv.Quote(s)))
-		if err == nil && m.Int64() > maxMemory {
+		if err == nil && m.Int64() > MaxMemory {
 			err = fmt.Errorf("%q is more than any GPU has", s)
 		}
 		if err != nil {
@@ -112,9 +117,9 @@ func (a *notes) memory(names ...string) v1alpha1.MemorySize {
 	return m
 }
 
-// decimal reads an amount of money.
-func (a *notes) decimal(name string) (v1alpha1.Decimal, bool) {
-	s := a.text(name)
+// Decimal reads an amount of money.
+func (a *Notes) Decimal(name string) (v1alpha1.Decimal, bool) {
+	s := a.Text(name)
 	if s == "" {
 		return v1alpha1.Zero, false
 	}
@@ -137,9 +142,9 @@ func (a *notes) decimal(name string) (v1alpha1.Decimal, bool) {
 //
 // They stay labels too, as annotations that nothing else is made of are.
 
-// known is an annotation's value, which stays a label.
-func (a *notes) known(name string) string {
-	if s := a.values[name]; isPlain(s) {
+// Known is an annotation's value, which stays a label.
+func (a *Notes) Known(name string) string {
+	if s := a.values[name]; IsPlain(s) {
 		return s
 	}
 	return ""
@@ -148,8 +153,9 @@ func (a *notes) known(name string) string {
 // carbonUnits are how its unit may be written.
 var carbonUnits = regexp.MustCompile(`(?i)^([0-9]{1,6}) ?(gCO2(e|eq)?/kWh)?$`)
 
-func (a *notes) carbon() *int64 {
-	s := a.known("provider/carbon-intensity")
+// Carbon is the intensity in grams of CO2 per kWh, nil where none is stated.
+func (a *Notes) Carbon() *int64 {
+	s := a.Known("provider/carbon-intensity")
 	if s == "" {
 		return nil
 	}
@@ -162,8 +168,9 @@ func (a *notes) carbon() *int64 {
 	return &n
 }
 
-func (a *notes) ratio(name string) *v1alpha1.Decimal {
-	s := a.known(name)
+// Ratio reads a number from 0 to 1, nil where none is stated.
+func (a *Notes) Ratio(name string) *v1alpha1.Decimal {
+	s := a.Known(name)
 	if s == "" {
 		return nil
 	}
@@ -178,10 +185,10 @@ func (a *notes) ratio(name string) *v1alpha1.Decimal {
 	return &d
 }
 
-// list reads names separated by commas, in order and each once.
-func (a *notes) list(name string) []string {
+// List reads names separated by commas, in order and each once.
+func (a *Notes) List(name string) []string {
 	var out []string
-	for _, s := range strings.Split(a.known(name), ",") {
+	for _, s := range strings.Split(a.Known(name), ",") {
 		if s = strings.TrimSpace(s); s != "" && len(s) <= maxStandard && len(out) < maxStandards && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
@@ -190,9 +197,9 @@ func (a *notes) list(name string) []string {
 	return out
 }
 
-// whole reads a whole number that is not negative.
-func (a *notes) whole(name string) (int64, bool) {
-	s := a.text(name)
+// Whole reads a whole number that is not negative.
+func (a *Notes) Whole(name string) (int64, bool) {
+	s := a.Text(name)
 	if s == "" {
 		return 0, false
 	}
@@ -204,9 +211,9 @@ func (a *notes) whole(name string) (int64, bool) {
 	return n, true
 }
 
-// currency reads three letters.
-func (a *notes) currency(name string) (code string, ok bool) {
-	code = strings.ToUpper(a.text(name))
+// Currency reads three letters.
+func (a *Notes) Currency(name string) (code string, ok bool) {
+	code = strings.ToUpper(a.Text(name))
 	if code != "" && !isCurrency.MatchString(code) {
 		a.problem(name, fmt.Errorf("%q is not a currency: write three letters, such as EUR", code))
 		return "", false
@@ -216,17 +223,17 @@ func (a *notes) currency(name string) (code string, ok bool) {
 
 var isCurrency = regexp.MustCompile(`^[A-Z]{3}$`)
 
-func (a *notes) problem(name string, err error) {
+func (a *Notes) problem(name string, err error) {
 	domain, key, _ := strings.Cut(name, "/")
 	a.problems = append(a.problems, fmt.Sprintf("node %s: annotation %s.fluidos.eu/%s is ignored: %v", a.node, domain, key, err))
 }
 
-// labels are the annotations that nothing else was made of.
-func (a *notes) labels() map[string]string {
+// Labels are the annotations that nothing else was made of.
+func (a *Notes) Labels() map[string]string {
 	out := map[string]string{}
-	for _, name := range sortedKeys(a.values) {
+	for _, name := range slices.Sorted(maps.Keys(a.values)) {
 		domain, key, _ := strings.Cut(name, "/")
-		if value := a.values[name]; !a.read[name] && value != "" && isPlain(value) && len(out) < maxLabels {
+		if value := a.values[name]; !a.read[name] && value != "" && IsPlain(value) && len(out) < maxLabels {
 			out[domain+".fluidos.eu/"+key] = value
 		}
 	}
@@ -234,13 +241,4 @@ func (a *notes) labels() map[string]string {
 		return nil
 	}
 	return out
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }
