@@ -21,6 +21,9 @@
 //     rendering gives (manifests.Admissible).
 //   - Nothing is written to a cluster without its Lease. Several daemons may
 //     run; the one that holds it writes.
+//   - Beside Flux and Argo CD nobody holds a Lease, and nothing is applied. Beside Argo CD
+//     virtual nodes are deleted that it leaves of a release (package drains), each by its
+//     uid, after the remote repository was asked again: several daemons do that once.
 //   - Drift is corrected only after the remote repository was asked again and
 //     still says what the worker goes by: a daemon that lags never recreates
 //     what another one released.
@@ -102,7 +105,8 @@
 //
 // The last virtual node towards a provider stays until that of another contract with it is
 // there, if the ledger has one: Liqo deletes with the last everything that is offloaded
-// there. (Flux and Argo CD know no such order; they apply what is new before they prune.)
+// there. (Flux knows no such order; it applies what is new before it prunes. Nor does Argo
+// CD, of virtual nodes that it prunes itself.)
 //
 // Manifests that vanish without a release go the same way: the slice is held, the
 // VirtualNode deleted, and the slice deleted once both are gone.

@@ -2,19 +2,17 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/drains"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -44,11 +42,11 @@ func (w *worker) watchDrains(ctx context.Context, c *conn) {
 				continue
 			}
 			slice := liveKey(kindVirtualNode, u).unit().Name
-			for _, pod := range c.blockers(ctx, u.GetName()) {
+			for _, pod := range drains.Left(ctx, c.clientset, c.call, u.GetName()) {
 				if overdue[slice] && w.mayWrite() {
-					pod.text += w.force(ctx, c, pod)
+					pod.Text += w.force(ctx, c, pod)
 				}
-				now[slice] = append(now[slice], pod.text)
+				now[slice] = append(now[slice], pod.Text)
 			}
 		}
 		for _, list := range now {
@@ -81,69 +79,60 @@ func (w *worker) overdue() map[string]bool {
 
 // force deletes a pod that its budget keeps past the grace: it gets its own
 // termination grace period, and no more. It says what became of that.
-func (w *worker) force(ctx context.Context, c *conn, pod leftPod) string {
+func (w *worker) force(ctx context.Context, c *conn, pod drains.Pod) string {
 	err := c.call(ctx, func(ctx context.Context) error {
-		return c.clientset.CoreV1().Pods(pod.namespace).Delete(ctx, pod.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.uid}})
+		return c.clientset.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return "; the grace is over and it cannot be deleted: " + explain(err).Error()
 	}
-	w.log.Info("pod is deleted past its budgets: the grace of its contract's release is over", "pod", pod.namespace+"/"+pod.name)
+	w.log.Info("pod is deleted past its budgets: the grace of its contract's release is over", "pod", pod.Namespace+"/"+pod.Name)
 	return "; deleted, the grace is over"
 }
 
-// leftPod is a pod that is left on a Node that is drained.
-type leftPod struct {
-	namespace, name string
-	uid             types.UID
-	// text names it and what keeps it.
-	text string
-}
-
-// blockers are the pods that are left on a Node, each with the
-// PodDisruptionBudget that allows no eviction. An account that may not read
-// them sees none.
-func (c *conn) blockers(ctx context.Context, node string) []leftPod {
-	var pods *corev1.PodList
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		pods, err = c.clientset.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		return err
-	})
-	if err != nil {
-		return nil
-	}
-	budgets := map[string][]policyv1.PodDisruptionBudget{}
-	var out []leftPod
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-			continue // Liqo's drain does not count them
+// endUnpruned deletes, beside Argo CD, the virtual nodes of contracts that are released
+// which it does not prune (package drains). Each is deleted by its uid and at most once:
+// daemons that lead nothing here may all do it. Why one stays goes into troubles.
+func (w *worker) endUnpruned(ctx context.Context, c *conn, troubles map[key]string) error {
+	var failures []error
+	confirmed := false
+	for name, want := range w.desired.contracts {
+		unit := key{Kind: kindContract, Name: name}
+		d := w.keepLast(c, unit, decision{steps: w.unpruned(c, unit, want)})
+		if d.trouble != "" {
+			troubles[unit] = d.trouble
 		}
-		list, known := budgets[pod.Namespace]
-		if !known {
-			_ = c.call(ctx, func(ctx context.Context) error { // without the right there is only less to tell
-				all, err := c.clientset.PolicyV1().PodDisruptionBudgets(pod.Namespace).List(ctx, metav1.ListOptions{})
-				if err == nil {
-					list = all.Items
-				}
-				return err
-			})
-			budgets[pod.Namespace] = list
-		}
-		out = append(out, leftPod{pod.Namespace, pod.Name, pod.UID, "pod " + pod.Namespace + "/" + pod.Name + heldBy(pod, list)})
-	}
-	return out
-}
-
-// heldBy names the budget that allows no eviction of a pod, "" for none.
-func heldBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
-	for i := range budgets {
-		b := &budgets[i]
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil || b.Status.DisruptionsAllowed > 0 || !selector.Matches(labels.Set(pod.Labels)) {
+		if len(d.steps) == 0 {
 			continue
 		}
-		return " (PodDisruptionBudget " + b.Name + " allows no disruption)"
+		if !confirmed {
+			if err := w.confirm(ctx, []work{{unit: unit, origin: drift}}); err != nil {
+				return err
+			}
+			confirmed = true
+		}
+		if err := c.carryOut(ctx, d.steps); err != nil {
+			troubles[unit] = err.Error()
+			if failures = append(failures, err); hopeless(failures) {
+				break
+			}
+			continue
+		}
+		w.log.Info("virtual node of a release is deleted: Argo CD prunes nothing that has an owner", "slice", name)
 	}
-	return ""
+	return errors.Join(failures...)
+}
+
+// unpruned are the steps that end what Argo CD leaves of a contract whose release the
+// ledger states.
+func (w *worker) unpruned(c *conn, unit key, want contractWant) []step {
+	if want.slice == nil || len(want.nodes) > 0 {
+		return nil
+	}
+	nodes := slices.DeleteFunc(c.every(kindVirtualNode, unit.Name), c.others)
+	var out []step
+	for _, node := range drains.Unpruned(want.slice.u.GetLabels()[v1alpha1.LabelContract], c.own(want.slice.key), nodes) {
+		out = append(out, deletion(kindVirtualNode, node))
+	}
+	return out
 }

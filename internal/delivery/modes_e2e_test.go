@@ -4,6 +4,8 @@ package delivery
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -22,6 +25,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/flux"
@@ -38,6 +42,7 @@ func TestModes(t *testing.T) {
 	}
 	t.Run("a GitOps tool applies", func(t *testing.T) { testObserveOnly(t, access) })
 	t.Run("Flux is suspended", func(t *testing.T) { testSuspended(t, rome) })
+	t.Run("Argo CD leaves a virtual node", func(t *testing.T) { testUnpruned(t, access) })
 	t.Run("another's Secret beside Flux", func(t *testing.T) { testSecretBesideFlux(t, rome) })
 	t.Run("a policy is refused", func(t *testing.T) { testPolicyRefused(t, rome) })
 	t.Run("namespace that is not to be made", func(t *testing.T) { testMissingNamespace(t, access) })
@@ -94,6 +99,74 @@ func testObserveOnly(t *testing.T, access testAccess) {
 	none := desired(t, "rome")
 	r.deliver(none)
 	r.settled(t, none)
+}
+
+// Beside Argo CD the virtual nodes of what is released go once the slice says that none is
+// to be made anew, but for the last one while another contract with the provider has none
+// yet, and only by a daemon that knows the newest ledger; nothing else is written.
+func testUnpruned(t *testing.T, access testAccess) {
+	r, rome := newRig(t, access, nil), watch(t, access["rome"])
+	lay := func(k key, more map[string]any) types.UID {
+		t.Helper()
+		u := bare(kinds[k.Kind].gvr.GroupVersion().String(), string(k.Kind), k.Name)
+		maps.Copy(u.Object["metadata"].(map[string]any), more)
+		u.Object["spec"] = map[string]any{}
+		answer, err := rome.at(k).Create(t.Context(), u, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = rome.at(k).Delete(context.Background(), k.Name, metav1.DeleteOptions{}) })
+		return answer.GetUID()
+	}
+	if rome.get(key{Kind: kindNamespace, Name: tenantNamespace}) == nil {
+		if _, err := rome.at(key{Kind: kindNamespace}).Create(t.Context(), bare("v1", "Namespace", tenantNamespace), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	labels := func(intent string) map[string]any {
+		return map[string]any{v1alpha1.LabelContract: sliceKey(intent).Name, manifests.LabelRemoteClusterID: "paris"}
+	}
+	node := func(intent string, slice types.UID) {
+		lay(nodeKey(intent), map[string]any{"labels": labels(intent), "ownerReferences": []any{map[string]any{
+			"apiVersion": "authentication.liqo.io/v1beta1", "kind": "ResourceSlice", "name": sliceKey(intent).Name, "uid": string(slice), "controller": true}}})
+	}
+	train := lay(sliceKey("train"), map[string]any{"labels": labels("train"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}})
+	node("train", train)
+	serve := lay(sliceKey("serve"), map[string]any{"labels": labels("serve"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}})
+	want := desired(t, "rome", contract("rome", "train", releasing), contract("rome", "serve"))
+	want.Mode = ArgoCD
+	r.deliver(want)
+	observed := func(text string) func(context.Context) bool {
+		return func(context.Context) bool {
+			o := flat(r.Observe())["vision-train-0-aaaa"]
+			return o.VirtualNode == v1alpha1.Present && strings.Contains(o.Message, text)
+		}
+	}
+	envtest.Eventually(t, "the virtual node to be seen", observed(""))
+	rome.patch(sliceKey("train"), meta(map[string]any{"annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "false"}}))
+	envtest.Eventually(t, "what it waits for to be told", observed("the last virtual node towards paris stays until that of vision-serve-0-aaaa is there"))
+	if writes := r.takeWrites(); len(writes) > 0 || rome.get(nodeKey("train")) == nil {
+		t.Errorf("got writes %q, want none", writes)
+	}
+	r.root.Store("rome", tree.Hash{9}) // the ledger has moved on, and this daemon lags
+	node("serve", serve)
+	envtest.Eventually(t, "the ledger to be asked again", func(context.Context) bool { return r.confirms.Load() > 1 })
+	if writes := r.takeWrites(); len(writes) > 0 || rome.get(nodeKey("train")) == nil {
+		t.Errorf("got writes %q by a daemon that lags, want none", writes)
+	}
+	r.root.Store("rome", want.Tree.Root)
+	envtest.Eventually(t, "the virtual node to go", func(context.Context) bool { return rome.get(nodeKey("train")) == nil })
+	envtest.Eventually(t, "that it is gone to be seen", func(context.Context) bool {
+		o := flat(r.Observe())["vision-train-0-aaaa"]
+		return o.VirtualNode == v1alpha1.Absent && o.Slice == v1alpha1.Present && !strings.Contains(o.Message, "virtual node")
+	})
+	path := "DELETE /apis/offloading.liqo.io/v1beta1/namespaces/" + tenantNamespace + "/virtualnodes/" + nodeKey("train").Name
+	if writes := r.takeWrites(); !slices.Equal(slices.Compact(writes), []string{path}) {
+		t.Errorf("got writes %q, want %q", writes, path)
+	}
+	if rome.get(nodeKey("serve")) == nil {
+		t.Error("a virtual node went that is not released")
+	}
 }
 
 // Who waits for Flux is told that it is suspended, at once, and what is not there

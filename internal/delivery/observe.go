@@ -116,7 +116,7 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 	slice := c.find(kindSlice, name, mine)
 	o := v1alpha1.ConsumerObservation{Reachable: true, Slice: presence(slice)}
 	if slice != nil {
-		o.Granted, o.SliceDenied = granted(slice)
+		o.Granted, o.SliceDenied = seen.Granted(slice)
 		o.ProviderMessage = unreached(c, slice)
 	}
 	shares := contract.VirtualNodes()
@@ -185,25 +185,6 @@ func unfinished(c *conn, shares []v1alpha1.NodeShare) string {
 	return ""
 }
 
-// granted reads a slice's answer: what was granted, or why nothing was. There
-// is no observedGeneration; who wants to know whether a resize has arrived
-// compares what is granted with what was asked.
-func granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
-	c := seen.Condition(slice, "Resources")
-	switch c["status"] {
-	case "Accepted":
-		return seen.Resources(slice, "status", "resources"), ""
-	case "Denied":
-		for _, field := range []string{"message", "reason"} {
-			if text, _ := c[field].(string); text != "" {
-				return nil, text
-			}
-		}
-		return nil, "the provider denied the slice without a reason"
-	}
-	return nil, ""
-}
-
 // offloading reports whether every namespace of a contract is offloaded, as its
 // newest specification says.
 func offloading(c *conn, contract *v1alpha1.Contract) (bool, string) {
@@ -249,7 +230,7 @@ func summary(k kind, u *unstructured.Unstructured) string {
 	}
 	switch k {
 	case kindSlice:
-		r, denied := granted(u)
+		r, denied := seen.Granted(u)
 		put(r)
 		put(denied)
 	case kindNode:

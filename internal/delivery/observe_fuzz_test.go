@@ -53,7 +53,7 @@ func FuzzCluster(f *testing.F) {
 			}
 		}
 		slice := &unstructured.Unstructured{Object: object}
-		resources, denied := granted(slice)
+		resources, denied := seen.Granted(slice)
 		if resources != nil && denied != "" {
 			t.Fatalf("granted %v and denied %q", resources, denied)
 		}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 func status(fields map[string]any) func(*unstructured.Unstructured) {
@@ -39,7 +40,7 @@ func TestGranted(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			resources, denied := granted(thing(kindSlice, status(tc.status)))
+			resources, denied := seen.Granted(thing(kindSlice, status(tc.status)))
 			if (resources != nil) != tc.granted || denied != tc.denied {
 				t.Errorf("%s: got %v, %q", tc.reason, resources, denied)
 			}

@@ -36,7 +36,7 @@ func (w *worker) pass(ctx context.Context, c *conn) error {
 	}
 	lead := w.take()
 	if lead == nil {
-		err := w.judgeSecrets(ctx, c, loaded)
+		err := w.besideTool(ctx, c, loaded)
 		if loaded {
 			w.bump()
 		}

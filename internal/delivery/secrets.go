@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -48,18 +49,39 @@ func peoplesSecret(want *object) string {
 	return name
 }
 
-// judgeSecrets looks at the Secrets of people's where another one applies, at all
-// of them or those that were refused, until none is: such a Node may be made, but
-// its contract says so and is not Active.
-func (w *worker) judgeSecrets(ctx context.Context, c *conn, all bool) error {
+// besideTool does what is left to be done where another one applies: it looks at all
+// Secrets of people's, or those that were refused, and ends what Argo CD leaves.
+func (w *worker) besideTool(ctx context.Context, c *conn, all bool) error {
 	w.mu.Lock()
-	beside, was := w.gitops != nil, maps.Clone(w.trouble)
+	tool, was, idle := w.gitops, maps.Clone(w.trouble), w.down || w.older
 	w.mu.Unlock()
 	maps.DeleteFunc(was, func(unit key, _ string) bool { return unit.Kind != kindContract })
-	if !beside || !all && len(was) == 0 {
+	if tool == nil {
 		return nil
 	}
 	now := map[key]string{}
+	err := w.judgeSecrets(ctx, c, all, was, now)
+	if tool.mode == ArgoCD && !idle {
+		err = errors.Join(err, w.endUnpruned(ctx, c, now))
+	}
+	if maps.Equal(was, now) {
+		return err
+	}
+	w.mu.Lock()
+	maps.DeleteFunc(w.trouble, func(unit key, _ string) bool { return unit.Kind == kindContract })
+	maps.Copy(w.trouble, now)
+	w.mu.Unlock()
+	w.bump()
+	return err
+}
+
+// judgeSecrets looks at the Secrets of people's, at all of them or those that were
+// refused, until none is: such a Node may be made, but its contract says so and is not
+// Active.
+func (w *worker) judgeSecrets(ctx context.Context, c *conn, all bool, was, now map[key]string) error {
+	if !all && len(was) == 0 {
+		return nil
+	}
 	var refused error
 	for k, want := range w.desired.objects {
 		unit := k.unit()
@@ -70,13 +92,6 @@ func (w *worker) judgeSecrets(ctx context.Context, c *conn, all bool) error {
 			refused = explain(err)
 			now[unit] = refused.Error()
 		}
-	}
-	w.mu.Lock()
-	maps.DeleteFunc(w.trouble, func(unit key, _ string) bool { return unit.Kind == kindContract })
-	maps.Copy(w.trouble, now)
-	w.mu.Unlock()
-	if !maps.Equal(was, now) {
-		w.bump()
 	}
 	return refused
 }

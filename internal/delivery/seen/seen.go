@@ -51,3 +51,22 @@ func Resources(u *unstructured.Unstructured, path ...string) v1alpha1.Resources 
 	}
 	return out
 }
+
+// Granted reads a slice's answer: what was granted, or why nothing was. There
+// is no observedGeneration; who wants to know whether a resize has arrived
+// compares what is granted with what was asked.
+func Granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
+	c := Condition(slice, "Resources")
+	switch c["status"] {
+	case "Accepted":
+		return Resources(slice, "status", "resources"), ""
+	case "Denied":
+		for _, field := range []string{"message", "reason"} {
+			if text, _ := c[field].(string); text != "" {
+				return nil, text
+			}
+		}
+		return nil, "the provider denied the slice without a reason"
+	}
+	return nil, ""
+}

@@ -95,6 +95,9 @@ func start(t *testing.T, withLiqo bool, hub *env.Cluster) *fleet {
 		}
 	})
 	f.prepare()
+	if hub == nil {
+		f.least()
+	}
 	f.Git.OnPush(func(env.Push) { _ = f.argo.Refresh(ctx) }) // as its webhook does; else its interval brings it
 	if f.daemon, err = f.Daemon(ctx, "one", "--poll-interval", "1s"); err != nil {
 		t.Fatal(err)
@@ -150,6 +153,18 @@ func (f *fleet) prepare() {
 		f.t.Fatal(err)
 	}
 	f.on(f.hub, "patch", "configmap", "argocd-cm", "-n", argo.Namespace, "--patch-file", health)
+}
+
+// least has the daemon come to rome as the account that install/consumer makes for it.
+func (f *fleet) least() {
+	f.t.Helper()
+	kubeconfig, err := f.Clusters["rome"].KubeconfigForServiceAccount(f.ctx, "fleetbroker", "fleetbroker")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(f.Dir, "kubeconfigs", "rome.kubeconfig"), kubeconfig, 0o600)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // here puts this fleet's addresses into a file of the template.

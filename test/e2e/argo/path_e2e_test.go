@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,19 +74,43 @@ func TestThroughArgoCD(t *testing.T) {
 	f.Put("vision", "serve", intent("vision", "serve", 1))
 	f.Contract("vision", "serve", "Active")
 
-	// The release of both, in its two commits each. Argo CD prunes nothing that has an owner,
-	// and Liqo makes the slice the owner of its virtual node: docs/argocd.md, Releases.
+	// The release of both, in its two commits each, with nobody's help: Argo CD prunes nothing
+	// that has an owner, and Liqo makes the slice the owner of its virtual node.
 	for _, name := range []string{"serve", "train"} {
 		f.Remove("vision", name)
-		contract := f.Contract("vision", name, "Releasing")
-		f.says(rome, "false", "get", resourceSlices, contract, "-n", peering, "-o", `jsonpath={.metadata.annotations.liqo\.io/create-virtual-node}`)
-		f.on(rome, "delete", virtualNodes, contract, "-n", peering)
+		contract := f.Contract("vision", name, "Releasing", "Released")
 		f.Contract("vision", name, "Released")
+		f.drained(contract)
 	}
 	f.says(rome, "", "get", resourceSlices+","+virtualNodes+",nodes", "-A", "-l", "app.kubernetes.io/managed-by=fleetbroker", "-o", "name")
 	f.says(rome, "vision", "get", "namespace", "vision", "-o", "jsonpath={.metadata.name}")
 	f.application("fleet-vision", "Synced Healthy")
 	f.Sound()
+}
+
+// drained fails the test unless a contract's virtual node was deleted first, by the daemon,
+// then its Node by Liqo, and the slice last, by Argo CD as the tenant's account.
+func (f *fleet) drained(contract string) {
+	f.t.Helper()
+	calls, err := f.Clusters["rome"].Calls("")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var order []string
+	for _, c := range calls {
+		of := c.Verb == "delete" && c.Name == contract && c.Status < 300 && !strings.Contains(c.URI, "dryRun")
+		if of && slices.Contains([]string{"virtualnodes", "nodes", "resourceslices"}, c.Resource) && !slices.ContainsFunc(order, func(o string) bool { return strings.HasPrefix(o, c.Resource+" ") }) {
+			by := c.User
+			if c.As != "" {
+				by = c.As
+			}
+			order = append(order, c.Resource+" by "+by)
+		}
+	}
+	want := []string{"virtualnodes by system:serviceaccount:fleetbroker:fleetbroker", "nodes by system:serviceaccount:liqo:liqo-controller-manager", "resourceslices by system:serviceaccount:argocd:fleet-vision"}
+	if !slices.Equal(order, want) {
+		f.t.Errorf("%s was released in the order\n%s, want\n%s", contract, strings.Join(order, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // refreshed has Argo CD compare everything again.
