@@ -27,7 +27,7 @@ func ReplicaOf(text string) (string, bool) {
 	return m[2], true
 }
 
-// ErrNone: who asks has no simulation of that ID.
+// ErrNone says that who asks has no simulation of that ID.
 var ErrNone = errors.New("no such simulation")
 
 // Away is a simulation whose replica cannot be asked.
