@@ -45,6 +45,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/handed"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/tracing"
@@ -204,7 +205,8 @@ type daemon struct {
 	secrets     access.Secrets
 	access      access.Kubeconfigs
 	sources     *sources.Keeper
-	jobs        *jobs.Jobs // nil but in run
+	jobs        *jobs.Jobs      // nil but in run
+	simulations *handed.Planner // of these jobs and of other replicas'
 	observer    *observing.Observer
 	traces      *otlp.Tracing // nil where none are asked for
 	revocations server.Revocations

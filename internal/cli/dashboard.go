@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/server/login"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/handed"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/sources"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
@@ -17,16 +19,18 @@ import (
 )
 
 // dashboard makes the pages of the operators' port, from the newest round's view.
-func (d *daemon) dashboard(commitPage func(string) string) *ui.UI {
+func (d *daemon) dashboard(certs *pki.Files, commitPage func(string) string) *ui.UI {
 	var board *ui.UI
-	d.jobs = jobs.New(jobs.Options{Now: d.now, Log: d.log, Changed: func() { board.Changed() }})
+	peers := d.shared.Peers(certs)
+	d.jobs = jobs.New(jobs.Options{Now: d.now, Log: d.log, Changed: func() { board.Changed() }, Replica: peers.Name()})
+	d.simulations = handed.New(d.jobs, peers, func(who, token string) bool { return board.Given(who, token) })
 	board = ui.New(ui.Options{
 		State: (&snapshots{of: d.loop.View, heard: d.market, sources: d.sources}).newest,
 		Viewer: func(r *http.Request) view.Viewer {
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.jobs, CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.simulations, Replica: peers.Name(), CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.Each(board.Changed)
 	return board

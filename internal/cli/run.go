@@ -210,8 +210,8 @@ func (o *runOptions) ports(d *daemon) ([]server.Port, error) {
 			Name: "agents", Address: o.agents, Connections: o.connections, PerAddress: o.perAddress, TLS: server.AgentTLS(certs, &d.revocations, d.log),
 			Handler: d.traces.Tracer().Handler(server.NewAgents(server.Agents{
 				Reports: d.shared.Store, Market: d.market, Broker: d.broker(certs), Replicas: d.loop, Peer: d.shared.Peer(certs), Delivery: spread.Agents{Deliverer: d.delivery, Store: d.shared.Store}, Revocations: &d.revocations, Enrolled: d.enrolled,
-				NotEnrolled: d.notEnrolled,
-				Metrics:     d.metrics, Log: d.log, Now: o.streams.Now,
+				NotEnrolled: d.notEnrolled, Handed: map[string]http.Handler{wire.HandedSimulationsPath: d.simulations},
+				Metrics: d.metrics, Log: d.log, Now: o.streams.Now,
 			}), process.AgentRoutes(d.shared.Peer(certs))),
 		})
 	}

@@ -214,10 +214,15 @@ type peerClient struct {
 	client   *http.Client
 }
 
-// maxPeerAnswer bounds what is read of an answer.
+// maxPeerAnswer bounds what is read of an answer, unless who asks says otherwise.
 const maxPeerAnswer = 1 << 20
 
 func (c *peerClient) call(ctx context.Context, files *pki.Files, address, path string, in, out any) error {
+	return c.bounded(ctx, files, address, path, in, out, maxPeerAnswer)
+}
+
+// bounded is call with an answer of at most so many bytes.
+func (c *peerClient) bounded(ctx context.Context, files *pki.Files, address, path string, in, out any, most int64) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("write a request to another replica: %w", err)
@@ -233,9 +238,9 @@ func (c *peerClient) call(ctx context.Context, files *pki.Files, address, path s
 		return err // says method and URL already
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxPeerAnswer+1))
-	if err == nil && len(text) > maxPeerAnswer {
-		err = fmt.Errorf("it is larger than %d bytes", maxPeerAnswer)
+	text, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("it is larger than %d bytes", most)
 	}
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", r.URL, err)

@@ -57,6 +57,8 @@ type Agents struct {
 	Broker Broker
 	// Replicas decides on what other replicas of this daemon hand on; nil has none.
 	Replicas Replicas
+	// Handed answers what other replicas hand on beside that, by path; only they may ask.
+	Handed map[string]http.Handler
 	// Peer is an error for the certificate of a daemon that is none of this fleet's; nil takes
 	// each that the authority signed.
 	Peer func(*x509.Certificate) error
@@ -122,9 +124,7 @@ func (a *agents) routes() http.Handler {
 		mux.HandleFunc("GET "+wire.InstructionsV1Path, charged(a.getInstructionsV1))
 		mux.HandleFunc("GET /api/v2/clusters/{id}/instructions", polled(a.getInstructions))
 	}
-	if a.Replicas != nil {
-		a.replicaRoutes(mux)
-	}
+	a.replicaRoutes(mux)
 	if a.Delivery != nil {
 		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests", polled(a.getManifests))
 		mux.HandleFunc("GET /api/v2/clusters/{id}/manifests/root", inTurn(a.getManifestsRoot))

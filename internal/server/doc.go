@@ -35,6 +35,8 @@
 //   - agents: POST /api/replicas/v1/reservations, …/releases, …/told; other replicas
 //     of the daemon (role server) hand on what they were asked for; 503 Standby by one
 //     that does not decide
+//   - agents: POST /api/replicas/v1/simulations; other replicas ask for the dashboard's
+//     simulations that run here (internal/simulate/handed), for people whom they know
 //   - agents: GET /api/v2/clusters/{id}/manifests?since=…&wait=30s; delivery: agent:
 //     what the cluster's agent applies, once it is of another version; 304 else, 409
 //     NotDelivered where it is not the agent's task

@@ -38,6 +38,12 @@ func (a *agents) replicaRoutes(mux *http.ServeMux) {
 			next(w, r)
 		}
 	}
+	for path, h := range a.Handed {
+		mux.HandleFunc("POST "+path, only(h.ServeHTTP))
+	}
+	if a.Replicas == nil {
+		return
+	}
 	mux.HandleFunc("POST "+wire.HandedReservationsPath, only(a.postHanded))
 	mux.HandleFunc("POST "+wire.HandedReleasesPath, only(a.postHandedRelease))
 	mux.HandleFunc("POST "+wire.ToldPath, only(a.postTold))

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
+	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -368,6 +371,48 @@ func TestBrowser_Capacity(t *testing.T) {
 		t.Errorf("the list shows %s", words)
 	}
 	tab.calm("capacity")
+}
+
+// elsewhere has a simulation that another replica runs, until that is gone.
+type elsewhere struct {
+	planned
+
+	gone atomic.Bool
+}
+
+func (e *elsewhere) Job(context.Context, string, string) (scenario.Job, error) {
+	if e.gone.Load() {
+		return scenario.Job{}, &scenario.Away{Replica: "broker-1", Lost: true}
+	}
+	job := doneJob()
+	job.State, job.Progress, job.AsIs, job.Changed = scenario.Running, 40, nil, nil
+	return job, nil
+}
+
+func (e *elsewhere) Of(context.Context, string) ([]scenario.Job, []string) {
+	return []scenario.Job{doneJob()}, []string{"broker-1", "broker-2"}
+}
+
+// TestBrowser_ReplicaGone: a page that follows a simulation says so when the replica
+// that runs it is gone; the list says who did not answer.
+func TestBrowser_ReplicaGone(t *testing.T) {
+	e := &elsewhere{}
+	d := newDaemonWith(t, func(o *ui.Options) { o.Capacity = e })
+	d.show(small())
+	tab := open(t, d)
+	tab.show("/ui/capacity", looks[0].width, false)
+	tab.fits("the list without some replicas")
+	tab.axe("the list without some replicas")
+	if words := eval[string](tab, `document.querySelector('#jobs').innerText`); !strings.Contains(words, "Without the simulations of broker-1, broker-2, which did not answer.") {
+		t.Errorf("the list shows %s", words)
+	}
+	tab.show("/ui/capacity/"+aJob, looks[0].width, false)
+	tab.run(chromedp.WaitVisible(`#job progress`))
+	e.gone.Store(true)
+	tab.run(chromedp.WaitNotPresent(`#job progress`), chromedp.WaitVisible("main"))
+	if words := eval[string](tab, `document.querySelector('main').innerText`); !strings.Contains(words, "broker-1") || !strings.Contains(words, "lives no more") {
+		t.Errorf("the page shows %s", words)
+	}
 }
 
 // TestBrowser_Big: 10,000 contracts and 1,000 flavors are on screen without delay.

@@ -1,10 +1,7 @@
 package ui
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,19 +13,24 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
-// Capacity runs simulations. *jobs.Jobs of internal/simulate/jobs is one.
+// Capacity runs simulations. *handed.Planner of internal/simulate/handed is one.
 type Capacity interface {
 	// Start begins one; the error is a *scenario.Bad or *scenario.Busy, or the daemon's own.
 	Start(who string, in *scenario.Input, c scenario.Change) (scenario.Job, error)
-	// Of are somebody's, the newest first, and Job one of them.
-	Of(who string) []scenario.Job
-	Job(who, id string) (scenario.Job, bool)
-	// Cancel ends one of somebody's; false where there is none.
-	Cancel(who, id string) bool
+	// Of are somebody's, of all replicas of the daemon, the newest first, and the replicas
+	// that did not say theirs.
+	Of(ctx context.Context, who string) (all []scenario.Job, silent []string)
+	// Job is one of them; the error is scenario.ErrNone or a *scenario.Away.
+	Job(ctx context.Context, who, id string) (scenario.Job, error)
+	// Cancel ends one of somebody's; the errors are those of Job.
+	Cancel(ctx context.Context, who, id string) error
+	// Gave reports whether a page of another replica gave somebody a token.
+	Gave(ctx context.Context, replica, who, token string) bool
 }
 
 const (
@@ -52,6 +54,8 @@ type CapacityAnswer struct {
 	Jobs      []scenario.Job `json:"jobs"`
 	// Running: one of them is under way.
 	Running bool `json:"running"`
+	// Silent are replicas of the daemon that did not say which of the jobs they have.
+	Silent []string `json:"replicasSilent,omitempty"`
 	// Change that a form begins with.
 	Change scenario.Change `json:"defaults"`
 }
@@ -79,7 +83,8 @@ func capacityPage(c *call) (any, error) {
 		return nil, err
 	}
 	in := inputOf(c.model)
-	out := &CapacityAnswer{Token: c.ui.tokens.give(c.who.Identity, c.ui.opts.Now()), Providers: in.Providers(), Jobs: c.ui.opts.Capacity.Of(c.who.Identity), Change: scenario.Change{Days: scenario.DefaultDays, Growth: "1.5"}}
+	all, silent := c.ui.opts.Capacity.Of(c.Context(), c.who.Identity)
+	out := &CapacityAnswer{Token: c.ui.tokens.give(c.who.Identity, c.ui.opts.Now()), Providers: in.Providers(), Jobs: all, Silent: silent, Change: scenario.Change{Days: scenario.DefaultDays, Growth: "1.5"}}
 	for i := range out.Jobs {
 		out.Running = out.Running || out.Jobs[i].State == scenario.Running
 	}
@@ -90,14 +95,26 @@ func capacityJobPage(c *call) (any, error) {
 	if err := c.ui.mayPlan(c.who); err != nil {
 		return nil, err
 	}
-	job, ok := c.ui.opts.Capacity.Job(c.who.Identity, c.PathValue("id"))
-	if !ok {
-		return nil, noJob
+	job, err := c.ui.opts.Capacity.Job(c.Context(), c.who.Identity, c.PathValue("id"))
+	if err != nil {
+		return nil, notHad(err)
 	}
 	return &CapacityJobAnswer{Token: c.ui.tokens.give(c.who.Identity, c.ui.opts.Now()), Job: job}, nil
 }
 
-var noJob = notFound("There is no such simulation of yours. Results are kept for an hour, by the replica of the daemon that made them.")
+// notHad says why somebody does not get a simulation.
+func notHad(err error) error {
+	var away *scenario.Away
+	switch {
+	case errors.Is(err, scenario.ErrNone):
+		return notFound("There is no such simulation of yours. Results are kept for an hour, until the replica of the daemon that made them ends.")
+	case errors.As(err, &away) && away.Lost:
+		return &problem{http.StatusGone, "ReplicaGone", "The " + away.Error() + ". Begin it again."}
+	case errors.As(err, &away):
+		return &problem{http.StatusServiceUnavailable, wire.ReasonUnavailable, "The " + away.Error() + ". Try again in a moment."}
+	}
+	return err
+}
 
 // inputOf is what a simulation needs of a model.
 func inputOf(m *view.Model) *scenario.Input {
@@ -123,8 +140,8 @@ func (u *UI) planning() {
 		return err
 	}))
 	u.mux.HandleFunc("POST "+Root+capacityPath+"/{id}/cancel", u.write(func(w http.ResponseWriter, r *http.Request, c *call) error {
-		if !u.opts.Capacity.Cancel(c.who.Identity, r.PathValue("id")) {
-			return noJob
+		if err := u.opts.Capacity.Cancel(r.Context(), c.who.Identity, r.PathValue("id")); err != nil {
+			return notHad(err)
 		}
 		http.Redirect(w, r, Root+capacityPath, http.StatusSeeOther)
 		return nil
@@ -149,8 +166,8 @@ func (u *UI) planning() {
 		return err
 	}))
 	u.mux.HandleFunc("DELETE "+APIRoot+capacityPath+"/{id}", u.write(func(w http.ResponseWriter, r *http.Request, c *call) error {
-		if !u.opts.Capacity.Cancel(c.who.Identity, r.PathValue("id")) {
-			return noJob
+		if err := u.opts.Capacity.Cancel(r.Context(), c.who.Identity, r.PathValue("id")); err != nil {
+			return notHad(err)
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -190,8 +207,8 @@ func (u *UI) shown(r *http.Request, who view.Viewer) error {
 		}
 		token = r.PostForm.Get(tokenField)
 	}
-	if !u.tokens.taken(token, who.Identity, u.opts.Now()) {
-		return &problem{http.StatusForbidden, "BadToken", "The page is too old, or of another replica of the daemon: open it again. (Programs send the csrfToken of " + APIRoot + capacityPath + " as " + tokenHeader + ".)"}
+	if of := u.tokens.replicaOf(token); !u.Given(who.Identity, token) && (of == "" || !u.opts.Capacity.Gave(r.Context(), of, who.Identity, token)) {
+		return &problem{http.StatusForbidden, "BadToken", "The page is too old, or of a replica of the daemon that is gone: open it again. (Programs send the csrfToken of " + APIRoot + capacityPath + " as " + tokenHeader + ".)"}
 	}
 	return nil
 }
@@ -233,43 +250,6 @@ func formChange(r *http.Request) (c scenario.Change, err error) {
 		c.Prices = []scenario.Price{{Of: f.Get("of"), Times: times}}
 	}
 	return c, nil
-}
-
-// tokens are what a page gives its reader, so that no other page can act for them: the
-// time, and an HMAC of it and of who reads.
-type tokens struct{ key []byte }
-
-func newTokens() *tokens {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
-	return &tokens{key}
-}
-
-// ShareTokens has the tokens of pages made with a key that other replicas have too, so that
-// a form may be answered by another one than its page; without a key it does nothing. Call
-// it before the first request.
-func (u *UI) ShareTokens(key []byte) {
-	if len(key) > 0 {
-		u.tokens = &tokens{key}
-	}
-}
-
-func (t *tokens) of(who string, at int64) string {
-	mac := hmac.New(sha256.New, t.key)
-	fmt.Fprintf(mac, "%d\x00%s", at, who)
-	return fmt.Sprintf("%d.%s", at, base64.RawURLEncoding.EncodeToString(mac.Sum(nil)))
-}
-
-func (t *tokens) give(who string, now time.Time) string { return t.of(who, now.Unix()) }
-
-func (t *tokens) taken(token, who string, now time.Time) bool {
-	stamp, _, _ := strings.Cut(token, ".")
-	at, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || !hmac.Equal([]byte(token), []byte(t.of(who, at))) {
-		return false
-	}
-	age := now.Sub(time.Unix(at, 0))
-	return age > -time.Minute && age < tokenLife
 }
 
 // writes describes the requests that change something.

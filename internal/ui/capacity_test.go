@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/simulate/handed"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/jobs"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
@@ -24,7 +25,7 @@ func planning(t testing.TB) *daemon {
 	d := newDaemonWith(t, func(o *ui.Options) {
 		j := jobs.New(jobs.Options{Now: o.Now, Log: slog.New(slog.DiscardHandler)})
 		t.Cleanup(j.Close)
-		o.Capacity = j
+		o.Capacity = handed.New(j, nil, nil)
 	})
 	b := small()
 	b.Tick(12 * time.Hour).Round()

@@ -8,6 +8,7 @@
 //	audit.go      the same commits with what the audit says of them (package judge)
 //	files.go      who changed the files behind a page (package changes)
 //	capacity.go   simulations: the only requests that begin or end something
+//	tokens.go    what a page gives its reader to begin and end them
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG

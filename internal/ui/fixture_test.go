@@ -253,9 +253,16 @@ const aJob = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 // are of real jobs (capacity_test.go).
 type planned struct{ ui.Capacity }
 
-func (planned) Of(string) []scenario.Job { return []scenario.Job{doneJob()} }
+func (planned) Of(context.Context, string) ([]scenario.Job, []string) {
+	return []scenario.Job{doneJob()}, nil
+}
 
-func (planned) Job(_, id string) (scenario.Job, bool) { return doneJob(), id == aJob }
+func (planned) Job(_ context.Context, _, id string) (scenario.Job, error) {
+	if id != aJob {
+		return scenario.Job{}, scenario.ErrNone
+	}
+	return doneJob(), nil
+}
 
 func doneJob() scenario.Job {
 	as := scenario.Figures{

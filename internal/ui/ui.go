@@ -48,6 +48,8 @@ type Options struct {
 	Root    *trust.Root
 	// Capacity runs simulations; nil runs none.
 	Capacity Capacity
+	// Replica is this replica's name among others that Capacity knows, "" where it is alone.
+	Replica string
 	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
 	CommitPage func(commit string) string
 	// Stopping is closed when the port that serves a request is about to close; may be
@@ -87,7 +89,7 @@ var files embed.FS
 
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
-	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(), origin: http.NewCrossOriginProtection()}
+	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(o.Replica), origin: http.NewCrossOriginProtection()}
 	if o.History != nil {
 		u.files = changes.New(o.History)
 	}

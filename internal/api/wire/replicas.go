@@ -10,6 +10,9 @@ const (
 	HandedReleasesPath = "/api/replicas/v1/releases"
 	// ToldPath takes a Told and answers 204.
 	ToldPath = "/api/replicas/v1/told"
+	// HandedSimulationsPath takes what is asked of the dashboard's simulations there
+	// (internal/simulate/handed).
+	HandedSimulationsPath = "/api/replicas/v1/simulations"
 )
 
 // HandedReservation is a request that another replica took.

@@ -44,6 +44,8 @@ type Options struct {
 	Time time.Duration
 	// Changed is called when a job ended; may be nil.
 	Changed func()
+	// Replica that IDs name, "" where there are no others.
+	Replica string
 }
 
 // Jobs are the simulations of one replica.
@@ -129,7 +131,7 @@ func (j *Jobs) take(who string, c scenario.Change) (context.Context, *job, error
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, j.opts.Time)
 	k := &job{who: who, cancel: cancel, state: scenario.Job{
-		ID: rand.Text(), State: scenario.Running, Change: c, Words: c.Words(), Started: v1alpha1.TimeOf(j.opts.Now()),
+		ID: scenario.IDOf(j.opts.Replica, rand.Text()), State: scenario.Running, Change: c, Words: c.Words(), Started: v1alpha1.TimeOf(j.opts.Now()),
 	}}
 	j.list = append(j.list, k)
 	j.forget(who)

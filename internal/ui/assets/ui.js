@@ -51,7 +51,8 @@
     busy = true;
     fetch(location.href, { headers: { Accept: 'text/html' }, credentials: 'same-origin', cache: 'no-store' })
       .then(function (r) {
-        if (r.status === 401) { location.reload(); } // the session is over
+        // The session is over; or the replica is gone that ran what is followed here.
+        if (r.status === 401 || (r.status === 410 && document.querySelector('[data-poll]'))) { location.reload(); }
         if (!r.ok) { throw new Error(String(r.status)); }
         return r.text();
       })
@@ -60,7 +61,7 @@
         say('on', 'Live');
         poll();
       })
-      .catch(function () { say('off', 'Not reached; trying again'); })
+      .catch(function () { say('off', 'Not reached; trying again'); poll(); })
       .finally(function () {
         busy = false;
         if (again) { again = false; refresh(); }

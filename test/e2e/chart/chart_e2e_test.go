@@ -188,24 +188,31 @@ func TestChart_RendersWhatTheBasesBuild(t *testing.T) {
 	same(t, rendered(t, chart, "fleetbroker", values), built(t, filepath.Join(template, "broker"), filepath.Join(template, "agent")))
 
 	for _, form := range []string{"v1beta1", "webhook"} {
-		agent := filepath.Join(install, "try-"+form)
-		if err := os.Mkdir(agent, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(agent, "kustomization.yaml"), []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: fleetbroker\nresources: [../agent]\ncomponents: [../agent/"+form+"]\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		agent := with(t, install, "agent", form)
 		same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "agent.admission="+form), built(t, filepath.Join(install, "broker"), agent))
 	}
+	// Two components that change the same lists.
+	traced, agent := with(t, install, "broker", "tracing"), with(t, install, "agent", "webhook", "tracing")
+	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "agent.admission=webhook", "tracing.endpoint=http://collector.observability.svc:4318"), built(t, traced, agent))
 
-	ephemeral := filepath.Join(install, "try")
-	if err := os.Mkdir(ephemeral, 0o700); err != nil {
+	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "broker.state.ephemeral=true"), built(t, with(t, install, "broker", "ephemeral"), filepath.Join(install, "agent")))
+}
+
+// with is a kustomization of a base with some of its components.
+func with(t *testing.T, install, base string, components ...string) string {
+	t.Helper()
+	dir := filepath.Join(install, strings.Join(append([]string{"try", base}, components...), "-"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(ephemeral, "kustomization.yaml"), []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../broker]\ncomponents: [../broker/ephemeral]\n"), 0o600); err != nil {
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: fleetbroker\nresources: [../" + base + "]\ncomponents:\n"
+	for _, c := range components {
+		text += "- ../" + base + "/" + c + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "broker.state.ephemeral=true"), built(t, ephemeral, filepath.Join(install, "agent")))
+	return dir
 }
 
 // TestChart_ElsewhereNothingIsLeftOfTheBases: in another namespace, with other values,
