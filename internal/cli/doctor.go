@@ -178,7 +178,7 @@ func (g *gathered) visit(ctx context.Context, clusters map[string]bool, ways acc
 	for name := range clusters {
 		c := g.fleet.Clusters[name]
 		wg.Go(func() {
-			got := doctor.Gather(ctx, name, c.Spec.Roles, c.AdmissionForm(), func(ctx context.Context) (*rest.Config, error) {
+			got := doctor.Gather(ctx, c, func(ctx context.Context) (*rest.Config, error) {
 				return ways.RESTConfig(ctx, c)
 			})
 			mu.Lock()
