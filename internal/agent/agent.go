@@ -76,10 +76,9 @@ type Options struct {
 	LeaseNamespace string
 	// KubeconfigsDir holds <provider>.kubeconfig of the providers that this
 	// cluster is to be peered with where the agent applies its manifests; empty:
-	// another account peers. Their tokens are renewed before they end.
-	KubeconfigsDir string
-	// KubeconfigPrograms are the programs that these kubeconfigs may run for credentials
-	// (access.Kubeconfigs).
+	// another account peers. Their tokens are renewed before they end. KubeconfigPrograms
+	// are those that they may run for credentials (access.Kubeconfigs).
+	KubeconfigsDir     string
 	KubeconfigPrograms []string
 	// TokensDir keeps renewed tokens over a restart; empty keeps them in memory.
 	TokensDir string
