@@ -80,6 +80,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.StringVar(&f.LimitsEnforcement, "limits-enforcement", "", "level at which Liqo is installed to enforce limits here: None, Soft or Hard; reported until a Quota of Liqo's shows it; empty: unknown until then")
 	set.DurationVar(&f.Patience, "denial-delay", enforce.DefaultPatience, "how long a slice that no contract stands for waits for one before it is denied")
 	set.StringVar(&f.KubeconfigsDir, "kubeconfigs-dir", "", "where the cluster's file says delivery: agent: directory with <provider>.kubeconfig of the providers to peer with; empty: another account peers")
+	set.StringSliceVar(&f.KubeconfigPrograms, "kubeconfig-programs", nil, "programs that kubeconfigs of --kubeconfigs-dir may run for credentials (exec), by absolute path, each with the arguments that it may have (* is any one); others are refused")
 	set.StringVar(&f.TokensDir, "tokens-dir", "", "directory for renewed tokens of --kubeconfigs-dir; empty keeps them in memory, until the agent restarts")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of this cluster; default: the pod's own account, or $KUBECONFIG")
 	set.StringVar(&f.HealthAddress, "health-probe-bind-address", "0", `address of /healthz and /readyz, such as ":8081"; "0" serves none`)

@@ -39,6 +39,17 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// What kubeconfigs of providers may run reaches the agent, argument by argument.
+func TestKubeconfigPrograms(t *testing.T) {
+	c := newCommand()
+	if err := c.ParseFlags([]string{"--kubeconfig-programs", "/plugins/aws-iam-authenticator token -i *,/plugins/kubelogin"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Flags().GetStringSlice("kubeconfig-programs"); err != nil || !slices.Equal(got, []string{"/plugins/aws-iam-authenticator token -i *", "/plugins/kubelogin"}) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	c := newCommand()
 	for flag, want := range map[string]time.Duration{"advertisement-requeue-interval": 30 * time.Second, "instruction-poll-interval": 5 * time.Second} {

@@ -76,8 +76,10 @@ type Options struct {
 	LeaseNamespace string
 	// KubeconfigsDir holds <provider>.kubeconfig of the providers that this
 	// cluster is to be peered with where the agent applies its manifests; empty:
-	// another account peers. Their tokens are renewed before they end.
-	KubeconfigsDir string
+	// another account peers. Their tokens are renewed before they end. KubeconfigPrograms
+	// are those that they may run for credentials (access.Kubeconfigs).
+	KubeconfigsDir     string
+	KubeconfigPrograms []string
 	// TokensDir keeps renewed tokens over a restart; empty keeps them in memory.
 	TokensDir string
 	// Tracer makes spans of what is done for a contract; nil: none.
@@ -175,7 +177,7 @@ func newAgent(o Options) (*agent, error) {
 		return nil, fmt.Errorf("start agent: limits enforcement %q: use None, Soft or Hard", o.LimitsEnforcement)
 	}
 	a := &agent{Options: o, board: &board{}, dirty: make(chan struct{}, 1), collected: make(chan struct{}, 1), told: make(chan struct{}, 1)}
-	a.providers = access.Kubeconfigs{Dir: o.KubeconfigsDir, Tokens: &renew.Keeper{Dir: o.TokensDir, Now: time.Now, Log: o.Log}}
+	a.providers = access.Kubeconfigs{Dir: o.KubeconfigsDir, Programs: o.KubeconfigPrograms, Tokens: &renew.Keeper{Dir: o.TokensDir, Now: time.Now, Log: o.Log}}
 	hearing := &hearing{told: a.listen, log: a.Log}
 	if a.position, err = newPosition(o.Config, o.LeaseNamespace, hearing, o.Log); err != nil {
 		return nil, fmt.Errorf("start agent: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
@@ -59,6 +60,31 @@ func TestWrongOptionsAreRefusedAtTheStart(t *testing.T) {
 				t.Errorf("got %v, want something of %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// Where the agent peers, it runs a cloud's program for the provider's credentials that is
+// allowed, and no other.
+func TestProvidersByAProgram(t *testing.T) {
+	dir := t.TempDir()
+	const kubeconfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}],
+users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /plugins/cloud, args: [token]}}}]}`
+	if err := os.WriteFile(filepath.Join(dir, "paris.kubeconfig"), []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{"/plugins/cloud": "", "/plugins/cloud token": "", "/plugins/cloud version": "are not allowed here", "/plugins/other": "is not allowed here"} {
+		a, err := newAgent(Options{
+			Cluster: "rome", Brokers: []string{"https://127.0.0.1:1"}, CertDir: certificate(t, pki.Request{Name: "rome"}), Interval: time.Second,
+			KubeconfigsDir: dir, KubeconfigPrograms: []string{program}, Log: quiet,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := a.providers.RESTConfig(t.Context(), &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: "paris"}})
+		if want == "" && (err != nil || config.ExecProvider == nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", program, err, want)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func TestInstallBaseOnAConsumer(t *testing.T) {
 	}
 	// The modules of a peering, as Liqo v1.2.0's ForeignCluster has them.
 	out.Reset()
-	asked := consumers.Ask(ctx, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Roles: []string{"consumer"}}}}, configs)
+	asked := consumers.Ask(ctx, map[string]*v1alpha1.Cluster{"rome": {Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Roles: []string{"consumer"}}}}, access.Kubeconfigs{Dir: configs})
 	if len(asked) != 1 || asked[0].State.Error != "" || asked[0].Modules["paris"]["offloading"] != "Established" || asked[0].Modules["paris"]["authentication"] != "Error" || asked[0].Modules["paris"]["networking"] != "" {
 		t.Errorf("asked: %+v", asked)
 	}

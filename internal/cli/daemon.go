@@ -124,8 +124,7 @@ type daemonFlags struct {
 	forge       forgeFlags
 	app         githubapp.Flags
 	root        daemonRoot
-	kubeconfigs string
-	programs    []string
+	kubeconfigs access.Kubeconfigs
 	sources     sources.Flags
 	tracing     otlp.Flags
 	identity    string
@@ -147,8 +146,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.root.register(fs)
 	f.sources.Register(fs)
 	f.tracing.Register(fs)
-	fs.StringVar(&f.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the consumer clusters")
-	fs.StringSliceVar(&f.programs, "kubeconfig-programs", nil, "programs that kubeconfigs may run for credentials (exec), by absolute path, each with the arguments that it may have (* is any one); others are refused")
+	f.kubeconfigs.Register(fs, "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
 	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")
@@ -257,7 +255,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	if d.secrets, err = ownSecrets(); err != nil {
 		return nil, err
 	}
-	d.access = access.Kubeconfigs{Dir: f.kubeconfigs, Secrets: d.secrets, Programs: f.programs, Tokens: &renew.Keeper{Now: now, Log: log}}
+	d.access = access.Kubeconfigs{Dir: f.kubeconfigs.Dir, Secrets: d.secrets, Programs: f.kubeconfigs.Programs, Tokens: &renew.Keeper{Now: now, Log: log}}
 	if f.stateDir != "" {
 		d.access.Tokens.Dir = filepath.Join(f.stateDir, "tokens")
 	}

@@ -27,7 +27,7 @@ type doctorOptions struct {
 	worldFlags
 	streams     Streams
 	name        string
-	kubeconfigs string
+	kubeconfigs access.Kubeconfigs
 	witness     string
 	hub         hub.Flags
 	output      string
@@ -65,7 +65,7 @@ that it gives or gets. Nothing is changed.`,
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of the clusters to look at")
+	o.kubeconfigs.Register(cmd.Flags(), "directory with <cluster>.kubeconfig files of the clusters to look at")
 	cmd.Flags().StringVar(&o.witness, "witness", "", "file of audit export, whose head the ledger must hold")
 	o.hub.Register(cmd.Flags())
 	outputFlag(cmd, &o.output, doctorForms...)
@@ -169,7 +169,7 @@ func (g *gathered) patients(name string) ([]*v1alpha1.Contract, map[string]bool,
 }
 
 // visit looks at clusters, all at once.
-func (g *gathered) visit(ctx context.Context, clusters map[string]bool, dir string) map[string]*doctor.Cluster {
+func (g *gathered) visit(ctx context.Context, clusters map[string]bool, ways access.Kubeconfigs) map[string]*doctor.Cluster {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	seen := make(map[string]*doctor.Cluster, len(clusters))
@@ -178,8 +178,8 @@ func (g *gathered) visit(ctx context.Context, clusters map[string]bool, dir stri
 	for name := range clusters {
 		c := g.fleet.Clusters[name]
 		wg.Go(func() {
-			got := doctor.Gather(ctx, name, c.Spec.Roles, c.AdmissionForm(), func(ctx context.Context) (*rest.Config, error) {
-				return access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
+			got := doctor.Gather(ctx, c, func(ctx context.Context) (*rest.Config, error) {
+				return ways.RESTConfig(ctx, c)
 			})
 			mu.Lock()
 			defer mu.Unlock()

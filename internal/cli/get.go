@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/cli/booked"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
 type getOptions struct {
@@ -23,7 +24,7 @@ type getOptions struct {
 	output  string
 	ended   bool
 
-	kubeconfigs string
+	kubeconfigs access.Kubeconfigs
 }
 
 // getKinds are what `get` lists.
@@ -70,7 +71,7 @@ are aligned; in a pipe they are separated by tabs. -o wide has more of them, and
 	o.watchFlags.register(cmd)
 	cmd.Flags().StringVarP(&o.tenant, "tenant", "t", "", "only this tenant's")
 	cmd.Flags().BoolVar(&o.ended, "ended", false, "contracts that have ended too")
-	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "with peerings: directory with <cluster>.kubeconfig files of consumers to ask for the health of Liqo's modules")
+	o.kubeconfigs.Register(cmd.Flags(), "with peerings: directory with <cluster>.kubeconfig files of consumers to ask for the health of Liqo's modules")
 	outputFlag(cmd, &o.output, getForms...)
 	cmd.ValidArgsFunction = completeNames(namesOfKind)
 	return cmd

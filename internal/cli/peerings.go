@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/consumers"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -22,7 +23,7 @@ type peeringState struct {
 
 // peerings are those that held contracts need; with kubeconfigs the consumers are asked
 // how they are, and say which virtual nodes they have.
-func (g *gathered) peerings(ctx context.Context, kubeconfigs string) ([]peeringState, []consumers.Answer) {
+func (g *gathered) peerings(ctx context.Context, kubeconfigs access.Kubeconfigs) ([]peeringState, []consumers.Answer) {
 	out := []peeringState{}
 	for _, p := range g.facts().Peerings() {
 		state := peeringState{Peering: p}
@@ -33,7 +34,7 @@ func (g *gathered) peerings(ctx context.Context, kubeconfigs string) ([]peeringS
 		}
 		out = append(out, state)
 	}
-	if kubeconfigs == "" {
+	if kubeconfigs.Dir == "" {
 		return out, nil
 	}
 	answers := consumers.Ask(ctx, g.fleet.Clusters, kubeconfigs)

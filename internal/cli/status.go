@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/cli/consumers"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/review"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
@@ -26,7 +27,7 @@ type statusOptions struct {
 	worldFlags
 	watchFlags
 	streams     Streams
-	kubeconfigs string
+	kubeconfigs access.Kubeconfigs
 	output      string
 }
 
@@ -63,7 +64,7 @@ and how wrong that was so far.`,
 	}
 	o.worldFlags.register(cmd.Flags())
 	o.watchFlags.register(cmd)
-	cmd.Flags().StringVar(&o.kubeconfigs, "kubeconfigs-dir", "", "directory with <cluster>.kubeconfig files of consumers to ask")
+	o.kubeconfigs.Register(cmd.Flags(), "directory with <cluster>.kubeconfig files of consumers to ask")
 	outputFlag(cmd, &o.output, statusForms...)
 	return cmd
 }
@@ -150,7 +151,7 @@ func statusRun(ctx context.Context, o statusOptions) error {
 }
 
 // page is what the repo shows, and the consumers where kubeconfigs name them.
-func (g *gathered) page(ctx context.Context, kubeconfigs string) *page {
+func (g *gathered) page(ctx context.Context, kubeconfigs access.Kubeconfigs) *page {
 	p := &page{
 		Fleet: g.fleet.Name, Branch: g.src.branch, Commit: g.src.commitText(), Trust: g.trusted(ctx), Intents: map[string]int{}, Frozen: []string{},
 		Phases: map[string]int{}, Troubled: []trouble{}, Nodes: []consumers.Node{}, Spend: []view.Spend{}, Asked: []consumers.State{},

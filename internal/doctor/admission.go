@@ -62,7 +62,14 @@ func (c *Cluster) Admission() string {
 	case c.Form == v1alpha1.AdmissionWebhook:
 		return fmt.Sprintf("cluster %s: pods get their tolerations by the webhook of its agent", c.Name)
 	}
-	return fmt.Sprintf("cluster %s: pods get their tolerations by MutatingAdmissionPolicy %s", c.Name, c.Form)
+	const by = "cluster %s: pods get their tolerations by MutatingAdmissionPolicy %s"
+	switch {
+	case slices.Contains(c.Serves, c.Form):
+		return fmt.Sprintf(by, c.Name, c.Form)
+	case len(c.Serves) > 0:
+		return fmt.Sprintf(by+", which it serves, where a daemon or agent delivers, and else by none: its file asks for %s", c.Name, c.Serves[0], c.Form)
+	}
+	return fmt.Sprintf("cluster %s: pods get no tolerations: its file asks for MutatingAdmissionPolicy %s, and it serves none", c.Name, c.Form)
 }
 
 // admissionForm says what is wrong with the form of admission that a cluster's file names.

@@ -507,9 +507,20 @@ func TestCluster(t *testing.T) {
 	if got := DiagnoseCluster(served, []string{"consumer"}); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
-	for form, want := range map[string]string{"v1": "MutatingAdmissionPolicy v1", "v1beta1": "MutatingAdmissionPolicy v1beta1", "webhook": "the webhook of its agent"} {
-		if got := (&Cluster{Name: "rome", Form: form, Serves: []string{}}).Admission(); !strings.Contains(got, want) {
-			t.Errorf("%s: %q", form, got)
+	for _, c := range []struct {
+		form   string
+		serves []string
+		want   string
+	}{
+		{"v1", []string{"v1", "v1beta1"}, "cluster rome: pods get their tolerations by MutatingAdmissionPolicy v1"},
+		{"v1beta1", []string{"v1beta1"}, "cluster rome: pods get their tolerations by MutatingAdmissionPolicy v1beta1"},
+		{"webhook", []string{}, "cluster rome: pods get their tolerations by the webhook of its agent"},
+		{"v1", []string{"v1beta1"}, "cluster rome: pods get their tolerations by MutatingAdmissionPolicy v1beta1, which it serves, where a daemon or agent delivers, and else by none: its file asks for v1"},
+		{"v1", []string{}, "cluster rome: pods get no tolerations: its file asks for MutatingAdmissionPolicy v1, and it serves none"},
+		{"v1", nil, ""},
+	} {
+		if got := (&Cluster{Name: "rome", Form: c.form, Serves: c.serves}).Admission(); got != c.want {
+			t.Errorf("%s of %q: %q, want %q", c.form, c.serves, got, c.want)
 		}
 	}
 	if got := DiagnoseCluster(old, []string{"consumer"}); len(got) != 1 || got[0].Link != LinkInstalled {

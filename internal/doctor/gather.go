@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -72,11 +73,12 @@ func withoutSpec(u *unstructured.Unstructured) {
 // pageSize is how many objects a call answers at most.
 const pageSize = 500
 
-// Gather reads what a cluster shows, in the roles and the form of admission given. config says how it is
+// Gather reads what a cluster shows, in the roles and the form of admission of its file. config says how it is
 // reached, or why it is not. ctx bounds all of it; what a cluster does not
 // answer is part of the picture and no error.
-func Gather(ctx context.Context, name string, roles []string, form string, config func(context.Context) (*rest.Config, error)) *Cluster {
-	c := &Cluster{Name: name, Form: form, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
+func Gather(ctx context.Context, of *v1alpha1.Cluster, config func(context.Context) (*rest.Config, error)) *Cluster {
+	form, liqo := of.AdmissionForm(), cmp.Or(of.Spec.Liqo.Namespace, "liqo")
+	c := &Cluster{Name: of.Metadata.Name, Form: form, Unread: map[Kind]string{}, Objects: map[Kind][]unstructured.Unstructured{}}
 	way, err := config(ctx)
 	if err != nil {
 		c.NoAccess = err.Error()
@@ -90,7 +92,7 @@ func Gather(ctx context.Context, name string, roles []string, form string, confi
 		c.NoAccess = err.Error()
 		return c
 	}
-	consumer, provider := slices.Contains(roles, "consumer"), slices.Contains(roles, "provider")
+	consumer, provider := of.HasRole(v1alpha1.RoleConsumer), of.HasRole(v1alpha1.RoleProvider)
 	c.look(ctx, way)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -106,7 +108,11 @@ func Gather(ctx context.Context, name string, roles []string, form string, confi
 			continue
 		}
 		wg.Go(func() {
-			list, err := listAll(ctx, client, from)
+			kind := client.Resource(from.gvr)
+			list, err := listAll(ctx, kind, from)
+			if k == Deployments && apierrors.IsForbidden(err) { // the daemon's account may list Liqo's at most
+				list, err = listAll(ctx, kind.Namespace(liqo), from)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			c.put(k, list, err)
@@ -125,9 +131,10 @@ func (c *Cluster) put(k Kind, list []unstructured.Unstructured, err error) {
 	case apierrors.IsNotFound(err):
 		c.NotServed = append(c.NotServed, k)
 		slices.Sort(c.NotServed)
-	case (k == Identities || k == Deployments) && apierrors.IsForbidden(err):
-		// The daemon's own account may read Secrets in Liqo's namespaces alone, and no
-		// Deployments.
+	case k == Identities && apierrors.IsForbidden(err):
+		// The daemon's own account may read Secrets in Liqo's namespaces alone.
+	case k == Deployments && apierrors.IsForbidden(err):
+		c.LiqoHidden = true
 	case errors.As(err, &status):
 		c.Unread[k] = string(status.Status().Reason)
 	default:
@@ -135,11 +142,11 @@ func (c *Cluster) put(k Kind, list []unstructured.Unstructured, err error) {
 	}
 }
 
-func listAll(ctx context.Context, client dynamic.Interface, from source) ([]unstructured.Unstructured, error) {
+func listAll(ctx context.Context, client dynamic.ResourceInterface, from source) ([]unstructured.Unstructured, error) {
 	out := []unstructured.Unstructured{}
 	options := metav1.ListOptions{LabelSelector: from.labels, Limit: pageSize}
 	for {
-		page, err := client.Resource(from.gvr).List(ctx, options)
+		page, err := client.List(ctx, options)
 		if err != nil {
 			return nil, err
 		}

@@ -67,10 +67,14 @@ func liqoTooOld(c *Cluster) []Finding {
 }
 
 // LiqoNotes says in one line which version of Liqo each cluster runs and what is known of
-// it; none where no cluster's is known.
+// it, and where that could not be read; none where no cluster was looked at.
 func LiqoNotes(clusters map[string]*Cluster) []string {
 	byVersion := map[string][]string{}
+	var hidden []string
 	for name, c := range clusters {
+		if c.LiqoHidden {
+			hidden = append(hidden, name)
+		}
 		for _, v := range c.liqoVersions() {
 			says, _ := known(v)
 			byVersion[v+" ("+says+")"] = append(byVersion[v+" ("+says+")"], name)
@@ -80,6 +84,10 @@ func LiqoNotes(clusters map[string]*Cluster) []string {
 	for _, v := range slices.Sorted(maps.Keys(byVersion)) {
 		slices.Sort(byVersion[v])
 		parts = append(parts, fmt.Sprintf("%s on %s", v, strings.Join(byVersion[v], ", ")))
+	}
+	if len(hidden) > 0 {
+		slices.Sort(hidden)
+		parts = append(parts, fmt.Sprintf("version not readable on %s (this account may not list Deployments in Liqo's namespace)", strings.Join(hidden, ", ")))
 	}
 	if len(parts) == 0 {
 		return nil

@@ -52,6 +52,8 @@ type Cluster struct {
 	// the versions of MutatingAdmissionPolicy that it serves: nil where that is not known.
 	Form   string
 	Serves []string
+	// LiqoHidden: the account may not list Liqo's Deployments, which say its version.
+	LiqoHidden bool
 	// Objects by kind, for kinds that were read.
 	Objects map[Kind][]unstructured.Unstructured
 }

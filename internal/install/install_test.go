@@ -1,6 +1,8 @@
 package install
 
 import (
+	"maps"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -313,5 +316,99 @@ func TestFormsOfAdmission(t *testing.T) {
 				t.Errorf("%d policies, %d webhooks", policies, hooks)
 			}
 		})
+	}
+}
+
+// The page on Argo CD has people apply what install wrote, and never a sample, whose names
+// are no cluster's.
+func TestArgoCDPage(t *testing.T) {
+	text, err := os.ReadFile("../../fleet-repo-template/docs/argocd.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fleetOf().Files("kiel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for i, block := range strings.Split(string(text), "```") {
+		if i%2 == 0 {
+			continue
+		}
+		if strings.Contains(block, "install/argocd") {
+			t.Errorf("samples are applied:\n%s", block)
+		}
+		for _, m := range regexp.MustCompile(`install/clusters/rome/(\S+\.yaml)`).FindAllStringSubmatch(block, -1) {
+			if named++; files[m[1]] == nil {
+				t.Errorf("install writes no %s", m[1])
+			}
+		}
+	}
+	if named < 5 {
+		t.Errorf("the page names %d files", named)
+	}
+}
+
+// With the daemon's account doctor can look at the webhook where a cluster has that form.
+func TestDoctorMaySeeTheWebhook(t *testing.T) {
+	for name, want := range map[string]bool{"riga": true, "bonn": true, "turin": false, "omsk": false} {
+		files, err := fleetOf().Files(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, r := range build(t, files).Resources() {
+			if r.GetKind() == "ClusterRole" && r.GetName() == "fleetbroker-"+id+"-consumer" {
+				text, err := r.AsYAML()
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = true
+				if got := strings.Contains(string(text), "- mutatingwebhookconfigurations\n  verbs:\n  - get\n  - list\n"); got != want {
+					t.Errorf("%s: %v, want %v:\n%s", name, got, want, text)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s has no role of the daemon's", name)
+		}
+	}
+}
+
+// What leads the API server to a webhook is written by the agent alone, where the form of
+// admission is that, and no other configuration than the fleet's.
+func TestTheWebhookIsTheAgentsAlone(t *testing.T) {
+	const only = "fleetbroker-" + id + "-intent-tolerations"
+	for name := range fleetOf().Clusters {
+		files, err := fleetOf().Files(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers := map[string]bool{}
+		for _, r := range build(t, files).Resources() {
+			var role struct {
+				Rules []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
+			}
+			if err := yaml.Unmarshal([]byte(r.MustYaml()), &role); err != nil || !strings.HasSuffix(r.GetKind(), "Role") {
+				continue
+			}
+			for _, rule := range role.Rules {
+				writes := slices.ContainsFunc(rule.Verbs, func(v string) bool { return !slices.Contains([]string{"get", "list", "watch"}, v) })
+				if !writes || !slices.Contains(rule.Resources, "mutatingwebhookconfigurations") && !slices.Contains(rule.Resources, "*") {
+					continue
+				}
+				writers[r.GetName()] = true
+				if !slices.Equal(rule.ResourceNames, []string{only}) || !slices.Equal(rule.Verbs, []string{"get", "update"}) {
+					t.Errorf("%s: %s may do more than renew %s: %+v", name, r.GetName(), only, rule)
+				}
+			}
+		}
+		want := map[string]bool{}
+		if fleetOf().Clusters[name].AdmissionForm() == v1alpha1.AdmissionWebhook {
+			want["fleet-"+id+"-agent-webhook"] = true
+		}
+		if !maps.Equal(writers, want) {
+			t.Errorf("%s: written by %v, want %v", name, writers, want)
+		}
 	}
 }

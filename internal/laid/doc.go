@@ -16,7 +16,8 @@
 //   - Merge puts a new version into an edited file, where neither touched the other's lines
 //     (package merge) and YAML stays YAML; else it does the same. Every line that people
 //     changed is as they have it. What the file was made from is taken from base, and only
-//     when it has the lock's digest.
+//     when it has the lock's digest. While a NAME.new of an earlier version is there, nothing
+//     is merged: the newer version takes its place, as a conflict, and no change is lost.
 //   - A file that is no longer generated is removed, unless it was edited.
 //   - Nothing outside of the directory is read or written, whatever links are in it.
 //   - The lock is written last, and each file at once: after a crash the next run finds

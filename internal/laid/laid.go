@@ -201,7 +201,14 @@ func (w *writer) file(name string, content []byte) error {
 		}
 		return nil
 	}
-	if merged, clean := w.merged(name, have, content); clean {
+	beside, found, err := read(w.root, name+suffix)
+	if err != nil {
+		return err
+	}
+	// What base has is not all in the file while the version before is still next to it: a
+	// merge would take what is missing for an edit, and it would be lost.
+	pending := found && w.old[name+suffix] != ""
+	if merged, clean := w.merged(name, have, content); clean && !pending {
 		if bytes.Equal(merged, have) { // people have taken it over by hand
 			w.out.Edited = append(w.out.Edited, name)
 			return nil
@@ -210,10 +217,6 @@ func (w *writer) file(name string, content []byte) error {
 		return put(w.root, name, merged)
 	}
 	w.out.Conflicts = append(w.out.Conflicts, name)
-	beside, found, err := read(w.root, name+suffix)
-	if err != nil {
-		return err
-	}
 	if found && !bytes.Equal(beside, content) && w.old[name+suffix] != digest(beside) {
 		return fmt.Errorf("%s has a new version, and %s was edited: merge it into %[1]s, delete it, and try again", name, name+suffix)
 	}

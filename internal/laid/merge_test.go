@@ -17,10 +17,12 @@ func TestMerge(t *testing.T) {
 			{files: map[string]string{"a": "1\n2\n3\nfour\nfive\n"}, want: Outcome{Merged: []string{"a"}}, has: map[string]string{"a": "mine\n2\n3\nfour\nfive\n"}},
 			{people: map[string]string{"a": "1\n2\n3\nfour\nfive\n"}, files: map[string]string{"a": "1\n2\n"}, want: Outcome{Written: []string{"a"}}, has: map[string]string{"a": "1\n2\n"}},
 		},
-		"the same line: next to it, and merged when the next version is apart": {
+		"the same line: next to it, also what the version after that changes": {
 			{files: map[string]string{"a": "1\n2\n3\n4\n"}, want: Outcome{Written: []string{"a"}}},
 			{people: map[string]string{"a": "mine\n2\n3\n4\n"}, files: map[string]string{"a": "one\n2\n3\n4\n"}, want: Outcome{Conflicts: []string{"a"}}, has: map[string]string{"a": "mine\n2\n3\n4\n", "a.new": "one\n2\n3\n4\n"}},
-			{files: map[string]string{"a": "one\n2\n3\nfour\n"}, want: Outcome{Merged: []string{"a"}, Removed: []string{"a.new"}}, has: map[string]string{"a": "mine\n2\n3\nfour\n", "a.new": ""}},
+			{files: map[string]string{"a": "one\n2\n3\nfour\n"}, want: Outcome{Conflicts: []string{"a"}}, has: map[string]string{"a": "mine\n2\n3\n4\n", "a.new": "one\n2\n3\nfour\n"}},
+			{files: map[string]string{"a": "one\n2\n3\nfour\n"}, want: Outcome{Edited: []string{"a"}}, has: map[string]string{"a.new": "one\n2\n3\nfour\n"}},
+			{people: map[string]string{"a": "mine, one\n2\n3\nfour\n", "a.new": ""}, files: map[string]string{"a": "one\n2\n3\n4\n"}, want: Outcome{Merged: []string{"a"}}, has: map[string]string{"a": "mine, one\n2\n3\n4\n", "a.new": ""}},
 		},
 		"taken over by hand": {
 			{files: map[string]string{"a": "1\n2\n3\n"}, want: Outcome{Written: []string{"a"}}},
@@ -92,6 +94,30 @@ func TestMerge_ByNoOtherBase(t *testing.T) {
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(b) != edited {
 			t.Errorf("%s: the edit is %q, %v", name, b, err)
+		}
+	}
+}
+
+// A version next to the file that people began to work on is neither overwritten nor left
+// out of what is merged later.
+func TestMerge_HalfMergedByHand(t *testing.T) {
+	dir := t.TempDir()
+	for _, s := range []step{
+		{files: map[string]string{"a": "1\n2\n3\n"}},
+		{people: map[string]string{"a": "mine\n2\n3\n"}, files: map[string]string{"a": "one\n2\n3\n"}},
+	} {
+		do(t, dir, s.people)
+		if _, err := merged(dir, s.files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(t, dir, map[string]string{"a.new": "mine and one\n2\n3\n"})
+	if _, err := merged(dir, map[string]string{"a": "one\n2\nthree\n"}); err == nil || !strings.Contains(err.Error(), "a.new was edited") {
+		t.Errorf("got %v", err)
+	}
+	for name, want := range map[string]string{"a": "mine\n2\n3\n", "a.new": "mine and one\n2\n3\n"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != want {
+			t.Errorf("%s is %q, %v", name, b, err)
 		}
 	}
 }

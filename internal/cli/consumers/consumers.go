@@ -54,9 +54,9 @@ var (
 	nodes           = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 )
 
-// Ask asks all consumers among some clusters at once, by the kubeconfigs of a directory;
+// Ask asks all consumers among some clusters at once, by kubeconfigs;
 // one that cannot be asked has an Error. The answers are in the order of the names.
-func Ask(ctx context.Context, clusters map[string]*v1alpha1.Cluster, dir string) []Answer {
+func Ask(ctx context.Context, clusters map[string]*v1alpha1.Cluster, ways access.Kubeconfigs) []Answer {
 	var answers []Answer
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		if clusters[name].HasRole("consumer") {
@@ -68,7 +68,7 @@ func Ask(ctx context.Context, clusters map[string]*v1alpha1.Cluster, dir string)
 		a := &answers[i]
 		wg.Go(func() {
 			var err error
-			if a.Modules, a.Nodes, err = askOne(ctx, clusters[a.State.Cluster], dir); err != nil {
+			if a.Modules, a.Nodes, err = askOne(ctx, clusters[a.State.Cluster], ways); err != nil {
 				a.State.Error = err.Error()
 			}
 		})
@@ -77,10 +77,10 @@ func Ask(ctx context.Context, clusters map[string]*v1alpha1.Cluster, dir string)
 	return answers
 }
 
-func askOne(ctx context.Context, c *v1alpha1.Cluster, dir string) (map[string]map[string]string, []Node, error) {
+func askOne(ctx context.Context, c *v1alpha1.Cluster, ways access.Kubeconfigs) (map[string]map[string]string, []Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	config, err := access.Kubeconfigs{Dir: dir}.RESTConfig(ctx, c)
+	config, err := ways.RESTConfig(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -72,6 +73,12 @@ type Kubeconfigs struct {
 	Programs []string
 	// Tokens renews tokens that end; nil renews none.
 	Tokens *renew.Keeper
+}
+
+// Register declares the flags of Dir, whose help is given, and of Programs.
+func (k *Kubeconfigs) Register(fs *pflag.FlagSet, dir string) {
+	fs.StringVar(&k.Dir, "kubeconfigs-dir", k.Dir, dir)
+	fs.StringSliceVar(&k.Programs, "kubeconfig-programs", k.Programs, "programs that kubeconfigs may run for credentials (exec), by absolute path, each with the arguments that it may have (* is any one); others are refused")
 }
 
 // RESTConfig implements delivery.Access.
@@ -198,9 +205,9 @@ func checkExec(user string, exec *clientcmdapi.ExecConfig, programs []string) er
 	listed := slices.IndexFunc(programs, func(entry string) bool { return entry == exec.Command || pinned(entry)[0] == exec.Command })
 	switch {
 	case !filepath.IsAbs(exec.Command) || listed < 0:
-		return fmt.Errorf("user %s runs the program %q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in the daemon's --kubeconfig-programs", user, exec.Command)
+		return fmt.Errorf("user %s runs the program %q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in --kubeconfig-programs", user, exec.Command)
 	case !slices.ContainsFunc(programs, func(entry string) bool { return runs(entry, exec.Command, exec.Args) }):
-		return fmt.Errorf("user %s runs the program %q with the arguments %q, which are not allowed here: the daemon's --kubeconfig-programs has %q", user, exec.Command, exec.Args, programs[listed])
+		return fmt.Errorf("user %s runs the program %q with the arguments %q, which are not allowed here: --kubeconfig-programs has %q", user, exec.Command, exec.Args, programs[listed])
 	case len(exec.Env) > 0:
 		return fmt.Errorf("user %s sets variables of a program's environment (exec.env): set them in the daemon's own", user)
 	}

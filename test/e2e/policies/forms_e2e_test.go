@@ -281,7 +281,8 @@ func testOwners(t *testing.T, cluster *env.Cluster) {
 // another that the cluster does not serve.
 func testDoctor(t *testing.T, form string, cluster *env.Cluster) {
 	look := func(form string) (*doctor.Cluster, []doctor.Code) {
-		c := doctor.Gather(t.Context(), "rome", []string{v1alpha1.RoleConsumer}, form, func(context.Context) (*rest.Config, error) { return cluster.Config, nil })
+		rome := &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Roles: []string{v1alpha1.RoleConsumer}, Admission: form}}
+		c := doctor.Gather(t.Context(), rome, func(context.Context) (*rest.Config, error) { return cluster.Config, nil })
 		var codes []doctor.Code
 		for _, f := range doctor.DiagnoseCluster(c, []string{v1alpha1.RoleConsumer}) {
 			codes = append(codes, f.Code)

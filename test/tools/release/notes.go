@@ -10,6 +10,9 @@ import (
 // changelog is where the notes come from.
 const changelog = ".github/CHANGELOG.md"
 
+// unsigned is what the notes say of a release without a key.
+const unsigned = "**This release is not signed**: its checksums, images and provenance have no signature, and nothing shows who made it.\n"
+
 // notes are the changelog's part of this version. A version with a suffix, such as
 // v0.1.0-rc.1, may be of what is unreleased.
 func (r *release) notes() (string, error) {
@@ -26,7 +29,11 @@ func (r *release) notes() (string, error) {
 	}
 	// Links of the changelog are from .github.
 	text = strings.ReplaceAll(text, "](../", "](https://"+module+"/blob/"+r.version+"/")
-	return "# fleetbroker " + r.version + "\n\n" + strings.TrimSpace(text) + "\n", nil
+	text = "# fleetbroker " + r.version + "\n\n" + strings.TrimSpace(text) + "\n"
+	if r.key == "" {
+		text += "\n" + unsigned
+	}
+	return text, nil
 }
 
 // section is what stands under "## <name>" or "## v<name>", with or without a date behind.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,6 +20,16 @@ func TestSection(t *testing.T) {
 	for _, name := range []string{"0.3.0", "0.1", ""} {
 		if got, ok := section(log, name); ok {
 			t.Errorf("%s: got %q, want none", name, got)
+		}
+	}
+}
+
+// A release that nothing signs says so to who would install it, and no other does.
+func TestNotes_Unsigned(t *testing.T) {
+	for key, want := range map[string]bool{"": true, "cosign.key": false} {
+		r := &release{checkout: "../../..", version: "v0.0.0-rc.1", key: key}
+		if got, err := r.notes(); err != nil || strings.Contains(got, "is not signed") != want || !strings.HasPrefix(got, "# fleetbroker v0.0.0-rc.1\n") {
+			t.Errorf("key %q: got %.300q, %v", key, got, err)
 		}
 	}
 }
