@@ -96,6 +96,8 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerMarketStoreRefuses", `fleetbroker_market_store_refused{pod="a"}`, "3x120", "0x120", map[string]string{"pod": "a"}, "The cluster refuses 3 objects of the market's store: what those providers changed is not sold."},
 	{"FleetbrokerLeaseRefused", `fleetbroker_leader_lease_refused{pod="a"}`, "1x120", "0x120", map[string]string{"pod": "a"}, "Replica a may not write the Lease of who decides."},
 	{"FleetbrokerNoLeader", `fleetbroker_leader{pod="a"}`, "0x120", "1x120", nil, "Replicas run and none of them decides: nothing is placed, released or moved."},
+	{"FleetbrokerRemoteUnanswered", `fleetbroker_remote_unanswered_seconds{pod="a"}`, "0x60 0+60x60", "0x100 0+60x3 0x17", map[string]string{"pod": "a"}, "The git server has not answered replica a for 59m 0s: nothing is decided."},
+	{"FleetbrokerRoundsFail", `fleetbroker_rounds_total{outcome="unchanged",pod="a"}`, "5x120", "0+1x120", map[string]string{"pod": "a"}, "Rounds of replica a fail, and none has succeeded for ten minutes: nothing is decided there."},
 	{"FleetbrokerTrustAlarm", `fleetbroker_trust_alarms{pod="a"}`, "2x120", "0x120", nil, "What the repository says of itself contradicts what was signed before: look before anything is merged."},
 	{"FleetbrokerPlansDiffer", `fleetbroker_planner_checks_total{result="different",pod="a"}`, "0x60 1x60", "0x120", nil, "A plan differed from the one made from nothing. The latter was taken; report it."},
 	{"FleetbrokerPlannerFault", `fleetbroker_planner_faults_total{pod="a"}`, "0x90 1x30", "0x120", nil, "The planner's session could not be updated, and plans were made from nothing."},
@@ -143,6 +145,7 @@ func TestAlertsFire(t *testing.T) {
 		fires := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": c.summary, "runbook_url": monitoring.Runbook + "#" + a.Entry}}
 		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
 			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"},
+				map[string]string{"series": `fleetbroker_rounds_total{outcome="error",pod="a"}`, "values": "0+2x120"},
 				map[string]string{"series": `etcd_server_quota_backend_bytes{pod="etcd-0"}`, "values": "2147483648x120"}}
 			if c.alert != "FleetbrokerDown" || values == c.calm {
 				series = append(series, map[string]string{"series": `fleetbroker_build_info{program="fleetbroker",pod="a"}`, "values": "1x120"})

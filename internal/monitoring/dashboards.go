@@ -85,6 +85,8 @@ func plannerBoard() Board {
 			{`histogram_quantile(0.99, sum by (le) (rate(fleetbroker_commit_seconds_bucket[5m])))`, "99 of 100"},
 		}, ""},
 		{"Pushes within a minute, and the budget", "timeseries", "short", 12, 8, []Query{{`max(fleetbroker_push_budget_used)`, "pushes"}, {`max(fleetbroker_push_budget_limit)`, "budget"}}, "0 is without limit."},
+		{"Rounds by outcome", "timeseries", "ops", 12, 8, []Query{{`sum by (outcome) (rate(fleetbroker_rounds_total[5m]))`, "{{outcome}}"}}, "A round with outcome error decided nothing."},
+		{"The git server has not answered for", "timeseries", "s", 12, 8, []Query{{`max by (pod) (fleetbroker_remote_unanswered_seconds)`, "{{pod}}"}}, "0 while it answers."},
 		{"Push conflicts", "timeseries", "ops", 8, 8, []Query{{`sum(rate(fleetbroker_push_conflicts_total[5m]))`, "conflicts"}}, ""},
 		{"Plans checked against one from nothing", "timeseries", "ops", 8, 8, []Query{{`sum by (result) (rate(fleetbroker_planner_checks_total[1h]))`, "{{result}}"}}, ""},
 		{"Writes of the market's store", "timeseries", "ops", 8, 8, []Query{{`sum by (kind, result) (rate(fleetbroker_market_store_writes_total[5m]))`, "{{kind}} {{result}}"}}, ""},
