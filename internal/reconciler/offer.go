@@ -230,7 +230,7 @@ func (r *Reconciler) mergeOffer(ctx context.Context, c gitrepo.Commit) (bool, er
 		r.opts.Log.InfoContext(ctx, "merged", "pull request", r.offered.pull.URL, "commit", c.Hash.Short())
 		return true, nil
 	case errors.Is(err, forge.ErrNotReady):
-		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "reason", err.Error())
+		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "error", err)
 		return false, nil
 	case errors.Is(err, forge.ErrMoved):
 		r.offered = offered{}
@@ -247,7 +247,7 @@ func (r *Reconciler) withdraw(ctx context.Context, in *inputs) error {
 	}
 	c, err := r.opts.Repo.Offered()
 	if errors.Is(err, gitrepo.ErrOfferTaken) {
-		r.once.Log.Warn("the branch of the pull request with decisions has others' commits", "reason", err.Error())
+		r.once.Log.Warn("the branch of the pull request with decisions has others' commits", "error", err)
 		return nil
 	}
 	if err != nil || c.IsZero() {

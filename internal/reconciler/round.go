@@ -201,7 +201,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	r.landed(ctx, plan, res)
 	switch {
 	case errors.As(err, new(*gitrepo.ErrReplan)), errors.As(err, new(*gitrepo.ErrBusy)), errors.As(err, new(*gitrepo.ErrHeld)):
-		r.opts.Log.InfoContext(ctx, "plan again", "because", err.Error())
+		r.opts.Log.InfoContext(ctx, "plan again", "error", err)
 		r.ask.Store(true)
 		out.Again = true
 		return out, ctx.Err()
