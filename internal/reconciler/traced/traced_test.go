@@ -119,6 +119,27 @@ func TestKeeper_AnotherReplicaFinishes(t *testing.T) {
 	}
 }
 
+// That a contract was Degraded for a while is not told as its placing.
+func TestKeeper_ActiveAgain(t *testing.T) {
+	tracer, rec := recording()
+	var h history
+	h.add("", "a")
+	k := NewKeeper(tracer, "a")
+	k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
+	h.add(led(1), "a", "x - -> Reserved")
+	h.add(led(2), "a", "x Reserved -> Active")
+	h.add(led(3), "a", "x Active -> Degraded")
+	h.add(led(4), "a", "x Degraded -> Active")
+	k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
+	var got []string
+	for _, s := range rec.Ended() {
+		got = append(got, s.Name())
+	}
+	if want := []string{"contract active", "contract active again"}; !slices.Equal(got, want) {
+		t.Errorf("spans %v, want %v", got, want)
+	}
+}
+
 func TestKeeper_WhatCounts(t *testing.T) {
 	tracer, _ := recording()
 	for name, c := range map[string]struct {
