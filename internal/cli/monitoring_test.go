@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,19 +11,32 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 	agentmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	_ "github.com/fleetbroker/fleetbroker/internal/agent" // registers its metrics
 	"github.com/fleetbroker/fleetbroker/internal/monitoring"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/tracing/otlp"
 	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
 // described are the metrics of the daemon and of the agent, by name.
 func described(t *testing.T) map[string]bool {
 	t.Helper()
-	all := append((&runOptions{}).collectors(&daemon{}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
+	var flags otlp.Flags
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.Register(fs)
+	if err := fs.Parse([]string{"--tracing-endpoint", "http://127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	traces, err := flags.Open(t.Context(), "fleetbroker", "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(traces.Close)
+	all := append((&runOptions{}).collectors(&daemon{traces: traces}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
@@ -118,6 +132,7 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerSLABroken", `fleetbroker_sla_breaches{kind="late",pod="a"}`, "2x120", "0x120", map[string]string{"kind": "late"}, "2 contracts break the sla of their intents: late."},
 	{"FleetbrokerIntentWaits", `fleetbroker_queue_oldest_seconds{pod="a"}`, "90000x120", "80000x120", nil, "An intent has waited for 1d 1h 0m 0s."},
 	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget{tenant="vision",currency="EUR",kind="accrued",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
+	{"FleetbrokerTracesLost", `fleetbroker_trace_spans_total{result="failed",pod="a"}`, "0+5x120", "0+5x60 300x60", map[string]string{"result": "failed"}, "Spans of traces do not reach the collector: failed."},
 	{"FleetAgentNotAccepted", `fleetbroker_agent_last_accepted_timestamp_seconds{cluster="paris",pod="a"}`, "3600x120", "0+60x120", map[string]string{"cluster": "paris"}, "No broker has taken a report of cluster paris for 1h 0m 0s."},
 }
 

@@ -88,6 +88,8 @@ func Alerts() []Alert {
 			"An intent has waited for {{ $value | humanizeDuration }}.", "an-intent-waits-for-long"},
 		{"FleetbrokerBudgetNearLimit", `max by (tenant, currency) (fleetbroker_budget{kind="accrued"}) / max by (tenant, currency) (fleetbroker_budget{kind="limit"}) > 0.9`, "15m", Info,
 			"Tenant {{ $labels.tenant }} has used {{ $value | humanizePercentage }} of its budget of this month.", "a-budget-is-at-its-limit"},
+		{"FleetbrokerTracesLost", `sum by (result) (increase(fleetbroker_trace_spans_total{result=~"dropped|failed"}[15m])) > 0`, "15m", Info,
+			"Spans of traces do not reach the collector: {{ $labels.result }}.", "traces-do-not-reach-the-collector"},
 		{"FleetAgentNotAccepted", `time() - max by (cluster) (fleetbroker_agent_last_accepted_timestamp_seconds) > 120`, "5m", Warning,
 			"No broker has taken a report of cluster {{ $labels.cluster }} for {{ $value | humanizeDuration }}.", "a-provider-is-silent-or-lost"},
 	}

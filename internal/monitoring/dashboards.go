@@ -90,6 +90,7 @@ func plannerBoard() Board {
 		{"Push conflicts", "timeseries", "ops", 8, 8, []Query{{`sum(rate(fleetbroker_push_conflicts_total[5m]))`, "conflicts"}}, ""},
 		{"Plans checked against one from nothing", "timeseries", "ops", 8, 8, []Query{{`sum by (result) (rate(fleetbroker_planner_checks_total[1h]))`, "{{result}}"}}, ""},
 		{"Writes of the market's store", "timeseries", "ops", 8, 8, []Query{{`sum by (kind, result) (rate(fleetbroker_market_store_writes_total[5m]))`, "{{kind}} {{result}}"}}, ""},
+		{"Spans of traces", "timeseries", "ops", 24, 6, []Query{{`sum by (result) (rate(fleetbroker_trace_spans_total[5m]))`, "{{result}}"}}, "Nothing while traces are off. What is dropped or failed did not reach the collector."},
 		{"Memory", "timeseries", "bytes", 12, 8, []Query{{`max by (pod) (process_resident_memory_bytes{job=~".*fleetbroker.*"})`, "{{pod}}"}}, ""},
 		{"Processor", "timeseries", "short", 12, 8, []Query{{`sum by (pod) (rate(process_cpu_seconds_total{job=~".*fleetbroker.*"}[5m]))`, "{{pod}}"}}, "Cores."},
 	}}
