@@ -47,6 +47,9 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 	active := contract("a", "intents/vision/train.yaml", "Ada", v1alpha1.PhaseActive)
 	o.Landed(later, []model.Change{{Before: reserved, After: active}, {Before: active, After: active}})
 	o.Decided(20*time.Millisecond, plan)
+	o.RoundDone(time.Second, "error")
+	o.RoundDone(time.Second, "committed")
+	o.RoundDone(time.Second, "error")
 	o.Forgot()
 	o.Stepped(planner.StepServe, 3*time.Millisecond)
 	o.Checked(planning.Check{Result: planning.Equal, Bytes: 4096})
@@ -60,6 +63,7 @@ func TestTheRoomsMoveTheMetrics(t *testing.T) {
 		`fleetbroker_reservations_total{phase="Active",requester="vision"} 1`,
 		`fleetbroker_time_to_reserve_seconds_sum 4`, `fleetbroker_time_to_reserve_seconds_count 2`,
 		`fleetbroker_time_to_active_seconds_sum 60`, `fleetbroker_time_to_active_seconds_count 1`,
+		`fleetbroker_rounds_total{outcome="committed"} 1`, `fleetbroker_rounds_total{outcome="error"} 2`, `fleetbroker_rounds_total{outcome="again"} 0`,
 		`fleetbroker_decision_seconds_count 1`, `fleetbroker_commit_seconds_count 1`,
 		`fleetbroker_planner_faults_total 1`,
 		`fleetbroker_planner_step_seconds_sum{step="serve"} 0.003`, `fleetbroker_planner_step_seconds_count{step="serve"} 1`,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,19 +11,32 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
 	agentmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	_ "github.com/fleetbroker/fleetbroker/internal/agent" // registers its metrics
 	"github.com/fleetbroker/fleetbroker/internal/monitoring"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/tracing/otlp"
 	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
 // described are the metrics of the daemon and of the agent, by name.
 func described(t *testing.T) map[string]bool {
 	t.Helper()
-	all := append((&runOptions{}).collectors(&daemon{}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
+	var flags otlp.Flags
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.Register(fs)
+	if err := fs.Parse([]string{"--tracing-endpoint", "http://127.0.0.1:1"}); err != nil {
+		t.Fatal(err)
+	}
+	traces, err := flags.Open(t.Context(), "fleetbroker", "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(traces.Close)
+	all := append((&runOptions{}).collectors(&daemon{traces: traces}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
@@ -96,6 +110,8 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerMarketStoreRefuses", `fleetbroker_market_store_refused{pod="a"}`, "3x120", "0x120", map[string]string{"pod": "a"}, "The cluster refuses 3 objects of the market's store: what those providers changed is not sold."},
 	{"FleetbrokerLeaseRefused", `fleetbroker_leader_lease_refused{pod="a"}`, "1x120", "0x120", map[string]string{"pod": "a"}, "Replica a may not write the Lease of who decides."},
 	{"FleetbrokerNoLeader", `fleetbroker_leader{pod="a"}`, "0x120", "1x120", nil, "Replicas run and none of them decides: nothing is placed, released or moved."},
+	{"FleetbrokerRemoteUnanswered", `fleetbroker_remote_unanswered_seconds{pod="a"}`, "0x60 0+60x60", "0x100 0+60x3 0x17", map[string]string{"pod": "a"}, "The git server has not answered replica a for 59m 0s: nothing is decided."},
+	{"FleetbrokerRoundsFail", `fleetbroker_rounds_total{outcome="unchanged",pod="a"}`, "5x120", "0+1x120", map[string]string{"pod": "a"}, "Rounds of replica a fail, and none has succeeded for ten minutes: nothing is decided there."},
 	{"FleetbrokerTrustAlarm", `fleetbroker_trust_alarms{pod="a"}`, "2x120", "0x120", nil, "What the repository says of itself contradicts what was signed before: look before anything is merged."},
 	{"FleetbrokerPlansDiffer", `fleetbroker_planner_checks_total{result="different",pod="a"}`, "0x60 1x60", "0x120", nil, "A plan differed from the one made from nothing. The latter was taken; report it."},
 	{"FleetbrokerPlannerFault", `fleetbroker_planner_faults_total{pod="a"}`, "0x90 1x30", "0x120", nil, "The planner's session could not be updated, and plans were made from nothing."},
@@ -116,6 +132,7 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerSLABroken", `fleetbroker_sla_breaches{kind="late",pod="a"}`, "2x120", "0x120", map[string]string{"kind": "late"}, "2 contracts break the sla of their intents: late."},
 	{"FleetbrokerIntentWaits", `fleetbroker_queue_oldest_seconds{pod="a"}`, "90000x120", "80000x120", nil, "An intent has waited for 1d 1h 0m 0s."},
 	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget{tenant="vision",currency="EUR",kind="accrued",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
+	{"FleetbrokerTracesLost", `fleetbroker_trace_spans_total{result="failed",pod="a"}`, "0+5x120", "0+5x60 300x60", map[string]string{"result": "failed"}, "Spans of traces do not reach the collector: failed."},
 	{"FleetAgentNotAccepted", `fleetbroker_agent_last_accepted_timestamp_seconds{cluster="paris",pod="a"}`, "3600x120", "0+60x120", map[string]string{"cluster": "paris"}, "No broker has taken a report of cluster paris for 1h 0m 0s."},
 }
 
@@ -143,6 +160,7 @@ func TestAlertsFire(t *testing.T) {
 		fires := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": c.summary, "runbook_url": monitoring.Runbook + "#" + a.Entry}}
 		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
 			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"},
+				map[string]string{"series": `fleetbroker_rounds_total{outcome="error",pod="a"}`, "values": "0+2x120"},
 				map[string]string{"series": `etcd_server_quota_backend_bytes{pod="etcd-0"}`, "values": "2147483648x120"}}
 			if c.alert != "FleetbrokerDown" || values == c.calm {
 				series = append(series, map[string]string{"series": `fleetbroker_build_info{program="fleetbroker",pod="a"}`, "values": "1x120"})

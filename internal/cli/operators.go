@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -66,6 +67,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	}
 	return append(slices.Concat(process.StoreCollectors(func() *process.Shared { return d.shared }), process.LeaderCollectors(func() *process.Election { return d.election }), d.traces.Collectors("fleetbroker_trace_spans_total")), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
+		process.RemoteCollector(func() time.Duration { return d.loop.RemoteOut() }),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
@@ -21,6 +23,13 @@ func LeaderCollectors(of func() *Election) []prometheus.Collector {
 		gauge("fleetbroker_leader", "1 while this replica decides and writes, 0 while it stands by.", (*Election).Leads),
 		gauge("fleetbroker_leader_lease_refused", "1 while the Lease of who decides is refused to this replica; /readyz has the reason.", func(e *Election) bool { return e.Refused() != nil }),
 	}
+}
+
+// RemoteCollector is for how long the fleet repo has not answered, as out says.
+func RemoteCollector(out func() time.Duration) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "fleetbroker_remote_unanswered_seconds", Help: "For how long the fleet repo's server has not answered although it was asked; 0 while it answers.",
+	}, func() float64 { return out().Seconds() })
 }
 
 // StoreCollectors are figures of the market's store: writes that it refuses, and objects that

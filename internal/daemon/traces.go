@@ -18,7 +18,7 @@ func AgentRoutes(peer func(*x509.Certificate) error) func(*http.Request) tracing
 	return func(r *http.Request) tracing.Route {
 		switch path := r.URL.Path; {
 		case r.Method == http.MethodPut && strings.HasSuffix(path, "/flavors") && r.ContentLength != 0:
-			return tracing.Route{Name: "report", Trigger: true}
+			return tracing.Route{Name: "report", Trigger: true, Market: true}
 		case r.Method == http.MethodPost && path == wire.ReservationsPath:
 			return tracing.Route{Name: "reserve", Trigger: true}
 		case r.Method == http.MethodDelete && strings.HasPrefix(path, wire.ReservationPath("")):

@@ -179,7 +179,7 @@ func (w *worker) run() {
 			return
 		}
 		if errors.Is(err, errCredentials) || errors.Is(err, errMode) {
-			w.log.Info("connects again", "reason", err)
+			w.log.Info("connects again", "error", err)
 			continue
 		}
 		w.setProblem(err)

@@ -85,9 +85,12 @@ func plannerBoard() Board {
 			{`histogram_quantile(0.99, sum by (le) (rate(fleetbroker_commit_seconds_bucket[5m])))`, "99 of 100"},
 		}, ""},
 		{"Pushes within a minute, and the budget", "timeseries", "short", 12, 8, []Query{{`max(fleetbroker_push_budget_used)`, "pushes"}, {`max(fleetbroker_push_budget_limit)`, "budget"}}, "0 is without limit."},
+		{"Rounds by outcome", "timeseries", "ops", 12, 8, []Query{{`sum by (outcome) (rate(fleetbroker_rounds_total[5m]))`, "{{outcome}}"}}, "A round with outcome error decided nothing."},
+		{"The git server has not answered for", "timeseries", "s", 12, 8, []Query{{`max by (pod) (fleetbroker_remote_unanswered_seconds)`, "{{pod}}"}}, "0 while it answers."},
 		{"Push conflicts", "timeseries", "ops", 8, 8, []Query{{`sum(rate(fleetbroker_push_conflicts_total[5m]))`, "conflicts"}}, ""},
 		{"Plans checked against one from nothing", "timeseries", "ops", 8, 8, []Query{{`sum by (result) (rate(fleetbroker_planner_checks_total[1h]))`, "{{result}}"}}, ""},
 		{"Writes of the market's store", "timeseries", "ops", 8, 8, []Query{{`sum by (kind, result) (rate(fleetbroker_market_store_writes_total[5m]))`, "{{kind}} {{result}}"}}, ""},
+		{"Spans of traces", "timeseries", "ops", 24, 6, []Query{{`sum by (result) (rate(fleetbroker_trace_spans_total[5m]))`, "{{result}}"}}, "Nothing while traces are off. What is dropped or failed did not reach the collector."},
 		{"Memory", "timeseries", "bytes", 12, 8, []Query{{`max by (pod) (process_resident_memory_bytes{job=~".*fleetbroker.*"})`, "{{pod}}"}}, ""},
 		{"Processor", "timeseries", "short", 12, 8, []Query{{`sum by (pod) (rate(process_cpu_seconds_total{job=~".*fleetbroker.*"}[5m]))`, "{{pod}}"}}, "Cores."},
 	}}

@@ -56,6 +56,43 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// Panels of histograms show exemplars, which lead to traces, and no others ask for them.
+func TestHistogramsHaveExemplars(t *testing.T) {
+	files, err := monitoring.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := 0
+	for name, text := range files {
+		if !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		var board struct {
+			Panels []struct {
+				Targets []struct {
+					Expr     string
+					Exemplar bool
+				}
+			}
+		}
+		if err := json.Unmarshal(text, &board); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range board.Panels {
+			for _, q := range p.Targets {
+				if want := strings.Contains(q.Expr, "histogram_quantile"); q.Exemplar != want {
+					t.Errorf("%s: %s has exemplars: %v", name, q.Expr, q.Exemplar)
+				} else if want {
+					with++
+				}
+			}
+		}
+	}
+	if with == 0 {
+		t.Error("no panel is of a histogram")
+	}
+}
+
 // The directory builds, with what is generated in it.
 func TestTheDirectoryBuilds(t *testing.T) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)

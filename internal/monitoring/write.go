@@ -3,6 +3,7 @@ package monitoring
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -71,6 +72,9 @@ func grafana(b Board) map[string]any {
 		var targets []any
 		for k, q := range p.Queries {
 			target := map[string]any{"refId": string(rune('A' + k)), "expr": q.Expr, "legendFormat": q.Legend, "datasource": source}
+			if strings.Contains(q.Expr, "_bucket") { // points of the graph lead to traces
+				target["exemplar"] = true
+			}
 			if p.Kind == "table" {
 				target["format"], target["instant"] = "table", true
 			}

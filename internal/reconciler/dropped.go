@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // planAccept is the Plan of a commit that changes nothing: its trailers Dropped name
@@ -33,8 +34,6 @@ func (r *Reconciler) recordDropped(ctx context.Context, in *inputs) (done bool, 
 	case err != nil:
 		return true, out, fmt.Errorf("record the accepted rewrite: %w", err)
 	}
-	for _, c := range res.Commits {
-		r.opts.Log.Info("committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
-	}
+	traced.Committed(ctx, r.opts.Log, res.Commits)
 	return true, Outcome{Committed: res.Commits, Again: len(res.Commits) > 0}, nil
 }

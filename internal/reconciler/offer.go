@@ -63,7 +63,7 @@ func (r *Reconciler) offer(ctx context.Context, in *inputs, req gitrepo.Request,
 		if c, err = r.opts.Repo.Offer(ctx, req); err != nil {
 			return c, fmt.Errorf("offer the plan: %w", err)
 		}
-		r.opts.Log.Info("offered for review", "commit", c.Hash.Short(), "subject", c.Subject())
+		r.opts.Log.InfoContext(ctx, "offered for review", "commit", c.Hash.Short(), "subject", c.Subject())
 	}
 	if r.offered.saved.Hash == c.Hash {
 		return c, nil
@@ -227,10 +227,10 @@ func (r *Reconciler) mergeOffer(ctx context.Context, c gitrepo.Commit) (bool, er
 	err := r.opts.PullRequests.Merge(ctx, r.offered.pull.Number, forge.Merge{Head: c.Hash.String(), Method: forge.MergeCommit})
 	switch {
 	case err == nil:
-		r.opts.Log.Info("merged", "pull request", r.offered.pull.URL, "commit", c.Hash.Short())
+		r.opts.Log.InfoContext(ctx, "merged", "pull request", r.offered.pull.URL, "commit", c.Hash.Short())
 		return true, nil
 	case errors.Is(err, forge.ErrNotReady):
-		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "reason", err.Error())
+		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "error", err)
 		return false, nil
 	case errors.Is(err, forge.ErrMoved):
 		r.offered = offered{}
@@ -247,7 +247,7 @@ func (r *Reconciler) withdraw(ctx context.Context, in *inputs) error {
 	}
 	c, err := r.opts.Repo.Offered()
 	if errors.Is(err, gitrepo.ErrOfferTaken) {
-		r.once.Log.Warn("the branch of the pull request with decisions has others' commits", "reason", err.Error())
+		r.once.Log.Warn("the branch of the pull request with decisions has others' commits", "error", err)
 		return nil
 	}
 	if err != nil || c.IsZero() {
@@ -264,7 +264,7 @@ func (r *Reconciler) withdraw(ctx context.Context, in *inputs) error {
 		if err := r.opts.PullRequests.Close(ctx, pr.Number); err != nil {
 			return fmt.Errorf("close the pull request %s: %w", pr.URL, err)
 		}
-		r.opts.Log.Info("closed: nothing is left to decide", "pull request", pr.URL)
+		r.opts.Log.InfoContext(ctx, "closed: nothing is left to decide", "pull request", pr.URL)
 	}
 	r.offered = offered{}
 	return r.opts.Repo.Withdraw(ctx)

@@ -161,7 +161,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			failures++
 			wait = min(wait, backoff(failures))
 			r.ask.Store(true)
-			told.Failed(err, wait)
+			told.Failed(r.traced.In(ctx), err, wait)
 			if !r.pause(ctx, wait, err) {
 				return nil
 			}

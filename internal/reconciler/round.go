@@ -58,7 +58,7 @@ func (r *Reconciler) Round(ctx context.Context) (Outcome, error) {
 	}
 	outcome := outcomeOf(out, err)
 	r.opts.Observer.RoundDone(r.opts.Now().Sub(start), outcome)
-	r.traced.End(outcome, out.Plan == nil && !out.Again, len(out.Committed), err)
+	r.traced.End(traced.Ended{Outcome: outcome, Commits: len(out.Committed), Held: (!r.paced.IsZero() || !r.last.statusDue.IsZero()) && !r.standby && !r.opts.Shadow, Standby: r.standby, Err: err})
 	if err != nil {
 		r.fail(err)
 		r.trouble(err)
@@ -105,6 +105,7 @@ func (r *Reconciler) round(ctx context.Context) (Outcome, error) {
 		return Outcome{Due: r.due(r.last)}, nil
 	}
 	if until := r.gather(in, k, snapshot); !until.IsZero() {
+		r.traced.Wait()
 		return Outcome{Due: earliest(until, r.due(r.last))}, nil
 	}
 	w, err := r.standInLine(ctx, in, r.world(in, k, snapshot, observed, unheard))
@@ -197,7 +198,7 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 	r.landed(ctx, plan, res)
 	switch {
 	case errors.As(err, new(*gitrepo.ErrReplan)), errors.As(err, new(*gitrepo.ErrBusy)), errors.As(err, new(*gitrepo.ErrHeld)):
-		r.opts.Log.InfoContext(ctx, "plan again", "because", err.Error())
+		r.opts.Log.InfoContext(ctx, "plan again", "error", err)
 		r.ask.Store(true)
 		out.Again = true
 		return out, ctx.Err()
@@ -264,9 +265,7 @@ func (r *Reconciler) landed(ctx context.Context, plan *planner.Plan, res gitrepo
 			r.lastStatus = plan.Now.Time
 		}
 	}
-	for _, c := range res.Commits {
-		r.opts.Log.InfoContext(ctx, "committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
-	}
+	traced.Committed(ctx, r.opts.Log, res.Commits)
 	if len(changes) > 0 {
 		r.opts.Observer.Landed(plan, changes)
 	}
@@ -293,9 +292,9 @@ func outcomeOf(out Outcome, err error) string {
 	case len(out.Committed) > 0:
 		return "committed"
 	case out.Again:
-		return "again"
+		return traced.Again
 	case out.Plan == nil:
-		return "unchanged"
+		return traced.Unchanged
 	}
 	return "planned"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/poison"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/traced"
 )
 
 // planSetAside is the Plan of a commit that decides nothing and brings the list
@@ -205,9 +206,7 @@ func (r *Reconciler) recordAside(ctx context.Context, in *inputs) (*inputs, erro
 		r.suspected.out = slices.DeleteFunc(r.suspected.out, func(u fleet.Unread) bool { return u.Path == path })
 	}
 	r.suspected.lift, r.suspected.try, r.suspected.wrote = nil, true, append(r.suspected.wrote, res.Commits...)
-	for _, c := range res.Commits {
-		r.opts.Log.Info("committed", "commit", c.Commit.Hash.Short(), "subject", c.Commit.Subject())
-	}
+	traced.Committed(ctx, r.opts.Log, res.Commits)
 	if err := r.advance(ctx, res); err != nil {
 		return nil, err
 	}

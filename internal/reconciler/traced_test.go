@@ -2,15 +2,24 @@ package reconciler
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
@@ -119,5 +128,105 @@ func TestRoundWithoutNews_MakesNoSpan(t *testing.T) {
 	}
 	if n := len(rec.Ended()); n != before {
 		t.Errorf("%d spans of rounds that had nothing to do", n-before)
+	}
+}
+
+// webhook is a call that leads to a round; it gives its trace.
+func webhook(s *story) (id string) {
+	s.tracer.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { id = tracing.Of(r.Context()).Trace() }), func(*http.Request) tracing.Route {
+		return tracing.Route{Name: "webhook", Trigger: true}
+	}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+	return id
+}
+
+// What is committed later is in the trace of what led to it: when the remote answers again,
+// when a push may go, when news of the market were gathered.
+func TestTraceOfWhatIsCommittedLater(t *testing.T) {
+	tracer := tracing.New(sdk.NewTracerProvider())
+	committed := func(s *story, out Outcome, id string) {
+		t.Helper()
+		if len(out.Committed) == 0 {
+			t.Fatal("nothing was committed")
+		}
+		if got := tracing.Parse(out.Committed[0].Commit.Trailer(tracing.Trailer)).Trace(); got != id {
+			s.t.Errorf("the commit is in trace %q, want %q", got, id)
+		}
+	}
+	t.Run("a round failed", func(t *testing.T) {
+		s := newStory(t, "ledger")
+		s.tracer = tracer
+		s.start()
+		s.rest()
+		s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+		s.remote.Fault = func(memremote.Op) (bool, error) { return false, errors.New("away") }
+		id := webhook(s)
+		s.r.Reread()
+		if _, err := s.r.Round(t.Context()); err == nil {
+			t.Fatal("a round without the remote")
+		}
+		s.remote.Fault = nil
+		s.r.Reread()
+		committed(s, s.round(), id)
+	})
+	t.Run("the budget of pushes", func(t *testing.T) {
+		s := pacedDesk(t, pushbudget.Limit{PerMinute: 6, Burst: 1})
+		s.tracer = tracer
+		s.start()
+		s.at = s.at.Add(time.Hour)
+		s.round()
+		a := s.ask(t.Context(), "rome", "a", wants("4", "16Gi", "1"))
+		s.round()
+		<-a
+		id := webhook(s)
+		b := s.ask(t.Context(), "rome", "b", wants("4", "16Gi", "1"))
+		out := s.round()
+		if len(out.Committed) != 0 || out.Due.IsZero() {
+			t.Fatalf("%d commits past the budget", len(out.Committed))
+		}
+		s.at = out.Due
+		committed(s, s.round(), id)
+		<-b
+	})
+	t.Run("gathered", func(t *testing.T) {
+		s, busy, idle := newMarket(t)
+		s.push(map[string]string{"intents/vision/more.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: more, namespace: vision}\nspec: {resources: {cpu: \"3\", memory: 3Gi}, placement: {providers: {allow: [idle]}}}\n"})
+		_ = busy
+		s.tracer = tracer
+		s.r.traced.Tracer = tracer
+		s.at = s.at.Add(time.Second)
+		idle.report(func(f *v1alpha1.FlavorSpec) { f.Used = cores(5) })
+		id := webhook(s)
+		if planned, _ := s.plans(); planned {
+			t.Fatal("planned at once")
+		}
+		s.at = s.at.Add(gathering)
+		s.r.Reread()
+		committed(s, s.round(), id)
+	})
+}
+
+// Why a round failed is logged in its trace.
+func TestRoundFailedNamesItsTrace(t *testing.T) {
+	var log strings.Builder
+	s := newStory(t, "ledger")
+	s.tracer = tracing.New(sdk.NewTracerProvider())
+	s.start()
+	s.rest()
+	s.r.opts.Log = slog.New(tracing.Logs(slog.NewTextHandler(&log, nil)))
+	ctx, stop := context.WithCancel(t.Context())
+	asked := 0
+	s.remote.Fault = func(memremote.Op) (bool, error) {
+		if asked++; asked > 1 {
+			stop()
+		}
+		return false, errors.New("away")
+	}
+	id := webhook(s)
+	s.r.Reread()
+	if err := s.r.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if line, _, _ := strings.Cut(log.String(), "\n"); !strings.Contains(line, "round failed") || !strings.Contains(line, "trace="+id) {
+		t.Errorf("got %s, want trace %s", log.String(), id)
 	}
 }

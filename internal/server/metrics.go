@@ -21,6 +21,7 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
+	rounds        *prometheus.CounterVec
 	reservations  *prometheus.CounterVec
 	decision      prometheus.Histogram
 	steps         *prometheus.HistogramVec
@@ -63,6 +64,7 @@ func NewMetrics() *Metrics {
 	}
 	m := &Metrics{
 		registry:     prometheus.NewRegistry(),
+		rounds:       counters("rounds_total", "Rounds by outcome: committed, planned (nothing to write yet), unchanged, again (another one follows at once), error.", "outcome"),
 		reservations: counters("reservations_total", "Contracts that entered a phase, by the tenant or cluster that asked.", "phase", "requester"),
 		decision:     histogram("decision_seconds", "Time to plan a round.", fast),
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -89,7 +91,10 @@ func NewMetrics() *Metrics {
 			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
 		}, []string{"cluster"}),
 	}
-	m.registry.MustRegister(version.Info("fleetbroker"), m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	for _, outcome := range []string{"committed", "planned", "unchanged", "again", "error"} {
+		m.rounds.WithLabelValues(outcome) // so that the first of each is seen as one more
+	}
+	m.registry.MustRegister(version.Info("fleetbroker"), m.rounds, m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -115,6 +120,9 @@ func (m *Metrics) Register(cs ...prometheus.Collector) error {
 	}
 	return nil
 }
+
+// Round counts a round by its outcome.
+func (m *Metrics) Round(outcome string) { m.rounds.WithLabelValues(outcome).Inc() }
 
 // Reservation counts a contract that entered a phase.
 func (m *Metrics) Reservation(phase v1alpha1.Phase, requester string) {

@@ -18,6 +18,7 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		move   func()
 	}{
 		{`fleetbroker_reservations_total{phase="Active",requester="rome"}`, func() { m.Reservation(v1alpha1.PhaseActive, "rome") }},
+		{`fleetbroker_rounds_total{outcome="error"}`, func() { m.Round("error") }},
 		{`fleetbroker_decision_seconds_count`, func() { m.Decision(time.Millisecond) }},
 		{`fleetbroker_commit_seconds_count`, func() { m.Commit(time.Second) }},
 		{`fleetbroker_push_conflicts_total`, m.PushConflict},

@@ -23,6 +23,8 @@ type Route struct {
 	// Trigger: it brings news that lead to a round. Told: only once its handler says so
 	// (News), because anybody may send it.
 	Trigger, Told bool
+	// Market: the news are a report's, of which there are many.
+	Market bool
 	// Trusted: the caller is another replica of this daemon, whose trace goes on.
 	Trusted bool
 }
@@ -53,7 +55,7 @@ func (t *Tracer) Handler(next http.Handler, route func(*http.Request) Route) htt
 		var trigger *Trigger
 		if is.Trigger {
 			o := span.Origin()
-			trigger = &Trigger{origin: o, kept: !o.IsZero(), at: time.Now()}
+			trigger = &Trigger{origin: o, kept: !o.IsZero(), market: is.Market, at: time.Now()}
 			if is.Told {
 				ctx = context.WithValue(ctx, newsKey{}, func() { t.triggers.add(trigger) })
 			} else {

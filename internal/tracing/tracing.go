@@ -147,6 +147,14 @@ func (s Span) Origin() Origin {
 	return originOf(s.of.SpanContext())
 }
 
+// In is a context whose log lines name the span's trace.
+func (s Span) In(ctx context.Context) context.Context {
+	if s.of == nil {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, s.of)
+}
+
 // Set gives an attribute; the value is cut where it is too long. Empty ones are left out.
 func (s Span) Set(key, value string) {
 	if s.of == nil || value == "" {
@@ -159,6 +167,13 @@ func (s Span) Set(key, value string) {
 func (s Span) SetInt(key string, n int) {
 	if s.of != nil {
 		s.of.SetAttributes(attribute.Int(key, n))
+	}
+}
+
+// SetBool gives an attribute that is so or not.
+func (s Span) SetBool(key string, is bool) {
+	if s.of != nil {
+		s.of.SetAttributes(attribute.Bool(key, is))
 	}
 }
 

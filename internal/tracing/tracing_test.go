@@ -153,14 +153,57 @@ func TestTriggers_AreBoundedAndGrowOld(t *testing.T) {
 		t.Errorf("%d links, want %d", len(links), maxTriggers-1)
 	}
 	list[0].at = time.Now().Add(-2 * stale)
-	tracer.PutBack(list)
-	tracer.PutBack(list)
+	tracer.PutBack(list, false)
+	tracer.PutBack(list, false)
 	if n := len(tracer.Triggers()); n != maxTriggers {
 		t.Errorf("%d wait after they were put back twice, want %d", n, maxTriggers)
 	}
-	tracer.PutBack(list[:1])
+	tracer.PutBack(list[:1], false)
 	if n := len(tracer.Triggers()); n != 0 {
 		t.Errorf("an old one waits again")
+	}
+	tracer.PutBack(list[:1], true)
+	if n := len(tracer.Triggers()); n != 1 {
+		t.Errorf("one whose plan is held does not wait again")
+	}
+	list[0].at = time.Now().Add(-2 * staleHeld)
+	tracer.PutBack(list[:1], true)
+	if n := len(tracer.Triggers()); n != 0 {
+		t.Errorf("it waits without end")
+	}
+}
+
+// What asks for something is a round's parent, and no number of reports displaces it.
+func TestTriggers_ReportsComeLast(t *testing.T) {
+	tracer, rec := recording(t)
+	h := tracer.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), func(r *http.Request) Route {
+		return Route{Name: r.URL.Path, Trigger: true, Market: r.URL.Path == "/report"}
+	})
+	call := func(path string) { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, path, nil)) }
+	call("/report")
+	call("/webhook")
+	call("/reserve")
+	for range 2 * maxTriggers {
+		call("/report")
+	}
+	list := tracer.Triggers()
+	tracer.PutBack(list, true)
+	call("/report")
+	list = tracer.Triggers()
+	of := func(o Origin) string {
+		for _, s := range rec.Ended() {
+			if originOf(s.SpanContext()) == o {
+				return s.Name()
+			}
+		}
+		return ""
+	}
+	parent, links, dropped := Led(list)
+	if of(parent) != "/webhook" || len(links) != maxTriggers-1 || of(links[0]) != "/reserve" || dropped {
+		t.Errorf("a round of %d is led to by %s, with %d links", len(list), of(parent), len(links))
+	}
+	if parent, _, _ := Led(list[2:]); of(parent) != "/report" {
+		t.Errorf("a round of reports alone is led to by %q", of(parent))
 	}
 }
 
@@ -227,7 +270,7 @@ func off(ctx context.Context, tracer *Tracer) {
 	all.End(nil)
 	tracer.InRound(Of(ctx))
 	_ = tracer.Round()
-	tracer.PutBack(tracer.Triggers())
+	tracer.PutBack(tracer.Triggers(), false)
 }
 
 func TestOffCostsNothing(t *testing.T) {

@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -8,8 +9,10 @@ import (
 const (
 	// maxTriggers bounds what waits for a round.
 	maxTriggers = 16
-	// stale is how long something may wait for the round that it leads to.
-	stale = 10 * time.Second
+	// stale is how long something may wait for the round that it leads to, staleHeld where
+	// what came of it is known and waits.
+	stale     = 10 * time.Second
+	staleHeld = 10 * time.Minute
 )
 
 // Trigger is something that leads to a round: a request that brought news.
@@ -18,7 +21,10 @@ type Trigger struct {
 	// kept: the trace of the request is kept. Where none of a round's triggers is, the
 	// round's is not either.
 	kept bool
-	at   time.Time
+	// market: what it brought is a report. There are many of them, and what asks for
+	// something goes before them.
+	market bool
+	at     time.Time
 }
 
 // triggers wait for the round that comes of them. The zero value has none.
@@ -27,14 +33,20 @@ type triggers struct {
 	list []*Trigger
 }
 
-// add has a trigger wait, in place of the oldest where there are many.
+// add has a trigger wait, in place of another one where there are many.
 func (t *triggers) add(one *Trigger) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.list) >= maxTriggers {
-		t.list = append(t.list[:0], t.list[1:]...)
+	t.list = few(append(t.list, one))
+}
+
+// few leaves the oldest out where there are too many, reports first.
+func few(list []*Trigger) []*Trigger {
+	for len(list) > maxTriggers {
+		at := max(slices.IndexFunc(list, func(one *Trigger) bool { return one.market }), 0)
+		list = slices.Delete(list, at, at+1)
 	}
-	t.list = append(t.list, one)
+	return list
 }
 
 // remove takes one back that brought nothing.
@@ -61,36 +73,45 @@ func (t *Tracer) Triggers() []*Trigger {
 	return list
 }
 
-// PutBack has triggers wait for another round: this one did nothing, and they may have
-// come just before their news. Old ones are dropped.
-func (t *Tracer) PutBack(list []*Trigger) {
+// PutBack has triggers wait for another round, because nothing came of this one. held: what
+// they brought is known and waits (a plan that may not be pushed yet, a round that failed);
+// otherwise their news may come just now. Old ones are dropped, which is sooner then.
+func (t *Tracer) PutBack(list []*Trigger, held bool) {
 	if t == nil || len(list) == 0 {
 		return
 	}
-	now := time.Now()
+	now, most := time.Now(), stale
+	if held {
+		most = staleHeld
+	}
 	t.triggers.mu.Lock()
 	defer t.triggers.mu.Unlock()
 	var all []*Trigger
 	for _, one := range list {
-		if now.Sub(one.at) < stale {
+		if now.Sub(one.at) < most {
 			all = append(all, one)
 		}
 	}
-	all = append(all, t.triggers.list...)
-	t.triggers.list = all[max(0, len(all)-maxTriggers):]
+	t.triggers.list = few(append(all, t.triggers.list...))
 }
 
-// Led are what triggers lead to a round: its parent, and what else did. dropped: there
-// were some, and the traces of none are kept.
+// Led are what triggers lead to a round: its parent, which is the oldest that asks for
+// something or else the oldest report, and what else did. dropped: there were some, and the
+// traces of none are kept.
 func Led(list []*Trigger) (parent Origin, links []Origin, dropped bool) {
+	var first *Trigger
 	for _, one := range list {
-		switch {
-		case !one.kept:
-		case parent.IsZero():
-			parent = one.origin
-		default:
+		if one.kept && (first == nil || first.market && !one.market) {
+			first = one
+		}
+	}
+	if first == nil {
+		return Origin{}, nil, len(list) > 0
+	}
+	for _, one := range list {
+		if one.kept && one != first {
 			links = append(links, one.origin)
 		}
 	}
-	return parent, links, len(list) > 0 && parent.IsZero()
+	return first.origin, links, false
 }

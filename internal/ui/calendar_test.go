@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,68 @@ func TestCalendar(t *testing.T) {
 	d.look(view.Viewer{})
 	if p := asked[view.CalendarPage](t, d, "/calendar"); p.WindowsTotal != 0 || len(p.Windows) != 0 {
 		t.Errorf("who sees totals only sees %+v", p.Windows)
+	}
+}
+
+// TestCalendar_Bookings: what is booked is drawn from its start, beside what is held, and
+// no more terms are said to end than do.
+func TestCalendar_Bookings(t *testing.T) {
+	d, b := newDaemon(t), small()
+	b.Tenant("nlp", "rome", func(s *v1alpha1.TenantSpec) {
+		s.Members, s.Quota = []string{"team-nlp"}, &v1alpha1.TenantQuota{Book: true}
+	})
+	start := v1alpha1.TimeOf(b.W.Now.Add(5 * 24 * time.Hour))
+	b.Intent("nlp/later", plantest.Wants(8, "nvidia-a100"), func(in *model.Intent) {
+		in.Spec.Schedule = v1alpha1.Schedule{NotBefore: start, Duration: v1alpha1.Duration{Duration: 48 * time.Hour}, Book: true}
+	})
+	for i := range 23 {
+		b.Intent(fmt.Sprintf("nlp/job-%d", i), plantest.Wants(1, "nvidia-a100"), plantest.For(24*time.Hour))
+	}
+	b.Round()
+	d.show(b)
+	for _, r := range asked[view.CalendarPage](t, d, "/calendar").Rows.Items {
+		if r.Flavor != "a100-pool" {
+			continue
+		}
+		booked := 0
+		for _, s := range r.Steps {
+			if s.Booked == 8 && (s.At.Before(start.Time) || !s.At.Before(start.Add(48*time.Hour))) {
+				t.Errorf("booked from %s on", s.At)
+			}
+			booked += int(s.Booked)
+		}
+		if r.Steps[0].Held != 27 || r.Steps[0].Booked != 0 || booked != 8 || r.TermsTotal != 25 || len(r.Terms) != 20 {
+			t.Errorf("got %+v, %d terms of %d", r.Steps, len(r.Terms), r.TermsTotal)
+		}
+	}
+	page := d.get(t, "/ui/calendar").Body.String()
+	for _, want := range []string{`class="b-booked"`, "25 terms ending or booked, the first 20", "8 booked"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if got := asked[view.List[view.ContractRow]](t, d, "/contracts?q=later"); len(got.Items) != 1 || got.Items[0].Phase != v1alpha1.PhaseBooked {
+		t.Errorf("the list of contracts shows %+v", got.Items)
+	}
+}
+
+// TestTablesHaveRoles: below 700 px tables are drawn as blocks, which takes from them what
+// they are unless it is said.
+func TestTablesHaveRoles(t *testing.T) {
+	d, b := newDaemon(t), small()
+	d.show(b)
+	part := regexp.MustCompile(`<(table|thead|tbody|tr|th|td)\b[^>]*>`)
+	for _, path := range []string{"contracts", "intents", "providers", "flavors", "flavors/paris/h100-pool", "tenants", "cost", "peerings"} {
+		page := d.get(t, "/ui/"+path).Body.String()
+		found := part.FindAllString(page, -1)
+		for _, tag := range found {
+			if !strings.Contains(tag, ` role="`) {
+				t.Errorf("%s: %s has no role", path, tag)
+			}
+		}
+		if len(found) == 0 {
+			t.Errorf("%s has no table", path)
+		}
 	}
 }
 

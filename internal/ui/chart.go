@@ -103,7 +103,7 @@ func along(t, from, to v1alpha1.Time) float64 {
 func calendarChart(r view.CalendarRow, from, to v1alpha1.Time) template.HTML {
 	top := max(r.Capacity, 1)
 	for _, s := range r.Steps {
-		top = max(top, s.Held+r.Used)
+		top = max(top, s.Held+s.Booked+r.Used)
 	}
 	var b strings.Builder
 	label := fmt.Sprintf("%s/%s: ", r.Provider, r.Flavor)
@@ -112,6 +112,9 @@ func calendarChart(r view.CalendarRow, from, to v1alpha1.Time) template.HTML {
 			label += percentOf(s.Held, top) + " held now"
 		} else if i < 8 {
 			label += ", " + percentOf(s.Held, top) + " from " + s.At.UTC().Format(time.RFC3339)
+		}
+		if s.Booked > 0 && i < 8 {
+			label += " with " + percentOf(s.Booked, top) + " booked"
 		}
 	}
 	fmt.Fprintf(&b, `<svg class="calendar" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label="%s"><rect class="b-free" width="100" height="20"/>`, template.HTMLEscapeString(escape.Line(label)))
@@ -124,8 +127,11 @@ func calendarChart(r view.CalendarRow, from, to v1alpha1.Time) template.HTML {
 		if i+1 < len(r.Steps) {
 			end = along(r.Steps[i+1].At, from, to)
 		}
-		if x, h := along(s.At, from, to), 20*float64(s.Held)/float64(top); h > 0 && end > x {
-			fmt.Fprintf(&b, `<rect class="b-held" x="%.2f" y="%.2f" width="%.2f" height="%.2f"/>`, x, max(20-used-h, 0), end-x, h)
+		x, below := along(s.At, from, to), used
+		for _, p := range []part{{"held", 20 * float64(s.Held) / float64(top)}, {"booked", 20 * float64(s.Booked) / float64(top)}} {
+			if below += p.size; p.size > 0 && end > x {
+				fmt.Fprintf(&b, `<rect class="b-%s" x="%.2f" y="%.2f" width="%.2f" height="%.2f"/>`, p.class, x, max(20-below, 0), end-x, p.size)
+			}
 		}
 	}
 	b.WriteString(`</svg>`)

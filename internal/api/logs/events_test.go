@@ -114,10 +114,24 @@ func callOf(t *testing.T, set *token.FileSet, c *ast.CallExpr) *call {
 	out := &call{at: at, level: levels[sel.Sel.Name], message: message}
 	for i := first + 1; i < len(c.Args); i += 2 {
 		if key, ok := text(c.Args[i]); ok {
-			out.keys = append(out.keys, key)
+			if out.keys = append(out.keys, key); i+1 < len(c.Args) && isError(c.Args[i+1]) && key != "error" {
+				t.Errorf("%s: an error is under %q: its key is \"error\"", at, key)
+			}
 		}
 	}
 	return out
+}
+
+// isError reports whether a value is an error, or its text, by how errors are named here.
+func isError(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "err"
+	case *ast.CallExpr:
+		sel, ok := e.Fun.(*ast.SelectorExpr)
+		return ok && (sel.Sel.Name == "Error" && isError(sel.X) || len(e.Args) == 1 && isError(e.Args[0]))
+	}
+	return false
 }
 
 func text(e ast.Expr) (string, bool) {
@@ -235,7 +249,8 @@ const head = `# Log lines
 
 The daemon and the agent write one line an event, as text or as JSON (` + "`--log-format`" + `): a
 fixed message, what differs in keys, the event's code under ` + "`code`" + `, and an error under
-` + "`error`" + `. A code stays when a message is worded otherwise, so that filters and alerts of
+` + "`error`" + `; with [traces](tracing.md) on, lines of a round have the trace's id under ` + "`trace`" + `.
+A code stays when a message is worded otherwise, so that filters and alerts of
 yours should go by it. Lines of libraries (Kubernetes' clients) have no code.
 
 A line that is equal to one of the last minute, with all its keys, is left out; the next one

@@ -46,6 +46,7 @@ func (o *Observer) LocalTrouble(err error) {
 
 // RoundDone implements reconciler.Observer.
 func (o *Observer) RoundDone(took time.Duration, outcome string) {
+	o.Metrics.Round(outcome)
 	o.Log.Debug("round", "took", took, "outcome", outcome)
 	for _, f := range o.rounds {
 		f()

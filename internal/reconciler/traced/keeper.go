@@ -47,6 +47,7 @@ type Keeper struct {
 type way struct {
 	origin tracing.Origin
 	since  time.Time
+	again  bool // it was Active before, and Degraded
 }
 
 // NewKeeper makes one that knows nothing yet; nil where there is no tracer.
@@ -166,7 +167,7 @@ func (k *Keeper) take(c gitrepo.Commit, tell bool) {
 				known = false
 			}
 			if !known && !led.IsZero() && len(k.by) < maxKept {
-				k.by[s.name] = way{led, c.When()}
+				k.by[s.name] = way{led, c.When(), s.to == v1alpha1.PhaseDegraded}
 			}
 			continue
 		case known && tell && s.to == v1alpha1.PhaseActive && c.Trailer("Replica") == k.Replica:
@@ -182,13 +183,17 @@ func (k *Keeper) take(c gitrepo.Commit, tell bool) {
 }
 
 // active makes the last span of a contract's way: from the commit that began it to the
-// one by which it is Active, with a link to the round that wrote that.
+// one by which it is Active (again, where that began by its being Degraded), with a link to the round that wrote that.
 func (k *Keeper) active(name string, is way, led tracing.Origin, at time.Time) {
 	var links []tracing.Origin
 	if !led.IsZero() {
 		links = append(links, led)
 	}
-	_, span := k.Tracer.Begin(context.Background(), "contract active", is.since, is.origin, links)
+	what := "contract active"
+	if is.again {
+		what = "contract active again"
+	}
+	_, span := k.Tracer.Begin(context.Background(), what, is.since, is.origin, links)
 	span.Set("fleetbroker.contract", name)
 	span.EndAt(nil, at)
 }

@@ -44,6 +44,7 @@ type Round struct {
 	span     tracing.Span
 	triggers []*tracing.Trigger
 	steps    []past
+	waits    bool
 }
 
 // past is a step that has ended.
@@ -54,7 +55,7 @@ type past struct {
 
 // Begin begins a round.
 func (r *Round) Begin(ctx context.Context) context.Context {
-	r.Took, r.span, r.steps = Took{}, tracing.Span{}, r.steps[:0]
+	r.Took, r.span, r.steps, r.waits = Took{}, tracing.Span{}, r.steps[:0], false
 	if r.Tracer == nil {
 		return ctx
 	}
@@ -102,27 +103,50 @@ func (r *Round) Trailers() []string {
 // Origin is the round's span, none where it is in no trace.
 func (r *Round) Origin() tracing.Origin { return r.span.Origin() }
 
-// End ends a round. unchanged: it found nothing to do; asked says that it had asked the
-// remote.
-func (r *Round) End(outcome string, unchanged bool, commits int, err error) {
+// In is a context whose log lines name the round's trace, until the next begins.
+func (r *Round) In(ctx context.Context) context.Context { return r.span.In(ctx) }
+
+// Wait notes that what led to the round is looked at by a later one.
+func (r *Round) Wait() { r.waits = true }
+
+// Outcomes of which a round's trace knows more than the name.
+const (
+	Unchanged = "unchanged" // it found nothing to do
+	Again     = "again"     // another round does what it did not
+)
+
+// Ended is how a round ended.
+type Ended struct {
+	Outcome string
+	Commits int
+	// Held: what it decided waits until it may be pushed. Standby: another replica decides.
+	Held, Standby bool
+	Err           error
+}
+
+// End ends a round. What led to it leads to the next one too, unless something was
+// committed, or the round had asked the remote and found nothing to do.
+func (r *Round) End(e Ended) {
 	triggers := r.triggers
 	r.triggers = nil
 	r.Tracer.InRound(tracing.Origin{})
-	if unchanged && err == nil {
-		if r.Took.Ask == 0 { // the news of what led to it may come just now
-			r.Tracer.PutBack(triggers)
-			return
-		}
-		if len(triggers) == 0 {
-			return // a span that is not ended is nowhere
-		}
+	held := e.Err != nil || e.Outcome == Again || e.Held || r.waits
+	back := e.Commits == 0 && (held || e.Outcome == Unchanged && r.Took.Ask == 0) // the news may come just now
+	if back {
+		r.Tracer.PutBack(triggers, held)
+	}
+	if e.Err == nil && e.Outcome == Unchanged && (back || len(triggers) == 0) {
+		return // a span that is not ended is nowhere
 	}
 	for _, s := range r.steps {
 		r.span.Add(s.name, s.began, s.ended)
 	}
-	r.span.Set("fleetbroker.round.outcome", outcome)
-	r.span.SetInt("fleetbroker.round.commits", commits)
-	r.span.EndAt(err, r.Now())
+	r.span.Set("fleetbroker.round.outcome", e.Outcome)
+	r.span.SetInt("fleetbroker.round.commits", e.Commits)
+	if e.Standby {
+		r.span.SetBool("fleetbroker.round.standby", true)
+	}
+	r.span.EndAt(e.Err, r.Now())
 }
 
 // Planning has the planner's steps noted in the round's trace.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -116,6 +119,27 @@ func TestKeeper_AnotherReplicaFinishes(t *testing.T) {
 	}
 }
 
+// That a contract was Degraded for a while is not told as its placing.
+func TestKeeper_ActiveAgain(t *testing.T) {
+	tracer, rec := recording()
+	var h history
+	h.add("", "a")
+	k := NewKeeper(tracer, "a")
+	k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
+	h.add(led(1), "a", "x - -> Reserved")
+	h.add(led(2), "a", "x Reserved -> Active")
+	h.add(led(3), "a", "x Active -> Degraded")
+	h.add(led(4), "a", "x Degraded -> Active")
+	k.Follow(&h, h.head, slices.Values([]*v1alpha1.Contract(nil)))
+	var got []string
+	for _, s := range rec.Ended() {
+		got = append(got, s.Name())
+	}
+	if want := []string{"contract active", "contract active again"}; !slices.Equal(got, want) {
+		t.Errorf("spans %v, want %v", got, want)
+	}
+}
+
 func TestKeeper_WhatCounts(t *testing.T) {
 	tracer, _ := recording()
 	for name, c := range map[string]struct {
@@ -189,14 +213,12 @@ func clock() (func() time.Time, func(time.Duration)) {
 
 func TestRound_LeavesASpanOnlyWhereItDidSomething(t *testing.T) {
 	for name, c := range map[string]struct {
-		outcome   string
-		unchanged bool
-		err       error
-		want      []string
+		is   Ended
+		want []string
 	}{
-		"nothing to do": {"unchanged", true, nil, nil},
-		"committed":     {"committed", false, nil, []string{"plan", "round"}},
-		"failed":        {"error", true, errors.New("no way"), []string{"plan", "round"}},
+		"nothing to do": {Ended{Outcome: Unchanged}, nil},
+		"committed":     {Ended{Outcome: "committed", Commits: 1}, []string{"plan", "round"}},
+		"failed":        {Ended{Outcome: "error", Err: errors.New("no way")}, []string{"plan", "round"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, rec := recording()
@@ -209,13 +231,73 @@ func TestRound_LeavesASpanOnlyWhereItDidSomething(t *testing.T) {
 			done := r.Time(Plan)
 			pass(time.Second)
 			done()
-			r.End(c.outcome, c.unchanged, 0, c.err)
+			r.End(c.is)
 			var got []string
 			for _, s := range rec.Ended() {
 				got = append(got, s.Name())
 			}
 			if !slices.Equal(got, c.want) || r.Took.Plan != time.Second || tracer.Round() != "" {
 				t.Errorf("spans %v, want %v; the plan took %s; in round %q", got, c.want, r.Took.Plan, tracer.Round())
+			}
+		})
+	}
+}
+
+// webhook is a call that leads to a round; it gives its trace.
+func webhook(tracer *tracing.Tracer) (trace string) {
+	tracer.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { trace = tracing.Of(r.Context()).Trace() }), func(*http.Request) tracing.Route {
+		return tracing.Route{Name: "webhook", Trigger: true}
+	}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+	return trace
+}
+
+// What led to a round of which nothing came leads to the next one.
+func TestRound_WhatComesLaterIsOfWhatLedToIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		is           Ended
+		asked, waits bool
+		spans        int
+		next         bool
+	}{
+		"committed":                       {is: Ended{Outcome: "committed", Commits: 1}, asked: true, spans: 1},
+		"committed, and another follows":  {is: Ended{Outcome: "committed", Commits: 1, Held: true}, spans: 1},
+		"asked, and nothing to do":        {is: Ended{Outcome: Unchanged}, asked: true, spans: 1},
+		"planned, and nothing to do":      {is: Ended{Outcome: "planned"}, spans: 1},
+		"not asked":                       {is: Ended{Outcome: Unchanged}, next: true},
+		"failed":                          {is: Ended{Outcome: "error", Err: errors.New("no way")}, asked: true, spans: 1, next: true},
+		"planned again":                   {is: Ended{Outcome: Again}, asked: true, spans: 1, next: true},
+		"the plan waits":                  {is: Ended{Outcome: "planned", Held: true}, asked: true, spans: 1, next: true},
+		"the plan of before waits":        {is: Ended{Outcome: Unchanged, Held: true}, asked: true, next: true},
+		"news of the market are gathered": {is: Ended{Outcome: Unchanged}, asked: true, waits: true, next: true},
+		"another replica decides":         {is: Ended{Outcome: "planned", Standby: true}, spans: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracer, rec := recording()
+			now, pass := clock()
+			r := Round{Now: now, Tracer: tracer}
+			trace := webhook(tracer)
+			r.Begin(context.Background())
+			if c.asked {
+				done := r.Time(Ask)
+				pass(time.Second)
+				done()
+			}
+			if c.waits {
+				r.Wait()
+			}
+			r.End(c.is)
+			rounds := 0
+			for _, s := range rec.Ended() {
+				if s.Name() != "round" {
+					continue
+				}
+				rounds++
+				if is := slices.Contains(s.Attributes(), attribute.Bool("fleetbroker.round.standby", true)); is != c.is.Standby {
+					t.Errorf("attributes %v", s.Attributes())
+				}
+			}
+			if next := tracing.Of(r.Begin(context.Background())).Trace() == trace; next != c.next || rounds != c.spans {
+				t.Errorf("leads to the next round: %v, want %v; %d spans, want %d", next, c.next, rounds, c.spans)
 			}
 		})
 	}
@@ -233,7 +315,7 @@ func TestOffCostsNothing(t *testing.T) {
 		r.Begin(ctx)
 		r.Add("x", at, at)
 		r.Trailers()
-		r.End("unchanged", true, 0, nil)
+		r.End(Ended{Outcome: Unchanged})
 		k.Follow(nil, tree.Hash{1}, all)
 		_ = k.Of("x")
 		_ = k.Among(contracts, name)

@@ -24,13 +24,13 @@ type Log struct {
 	at   time.Time
 }
 
-// Failed logs that a round failed and when the next is tried.
-func (t *Log) Failed(err error, wait time.Duration) {
+// Failed logs that a round failed and when the next is tried; ctx is the round's.
+func (t *Log) Failed(ctx context.Context, err error, wait time.Duration) {
 	level, now := slog.LevelDebug, t.Now()
 	if text := logs.Cause(err); text != t.said || now.Sub(t.at).Abs() >= remindAfter {
 		level, t.said, t.at = slog.LevelError, text, now
 	}
-	t.To.Log(context.Background(), level, "round failed", "error", err, "again in", wait)
+	t.To.Log(ctx, level, "round failed", "error", err, "again in", wait)
 }
 
 // Over logs that rounds succeed, after so many that did not.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 )
 
 // limits of the queue.
@@ -117,7 +119,7 @@ func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan) []sdk.ReadOn
 	n := uint64(len(batch))
 	if err := q.to.ExportSpans(ctx, batch); err != nil {
 		q.failed.Add(n)
-		q.log.Warn("traces cannot be sent to the collector", "error", err)
+		q.log.Warn("traces cannot be sent to the collector", "error", logs.Cause(err))
 	} else {
 		q.sent.Add(n)
 	}

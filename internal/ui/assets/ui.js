@@ -14,7 +14,7 @@
   function say(state, text) {
     if (!live) { return; }
     live.dataset.state = state;
-    word.textContent = text;
+    if (word.textContent !== text) { word.textContent = text; } // it is read out whenever it is set
   }
 
   // Parts of a page that are replaced by themselves have an id and data-live.
@@ -103,8 +103,13 @@
     var b = e.target.closest('[data-copy]');
     if (!b || !navigator.clipboard) { return; }
     navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent).then(function () {
+      var said = document.getElementById('said'); // a button that is named otherwise is not read out
       b.textContent = 'Copied';
-      setTimeout(function () { b.textContent = 'Copy'; }, 2000);
+      if (said) { said.textContent = 'Copied'; }
+      setTimeout(function () {
+        b.textContent = 'Copy';
+        if (said) { said.textContent = ''; }
+      }, 2000);
     });
   });
 })();

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,16 +35,20 @@ type CalendarRow struct {
 	// Capacity, and what of it is Used by the provider's own pods now.
 	Capacity int64 `json:"capacity"`
 	Used     int64 `json:"used"`
-	// Steps are what contracts hold from a time on, by the terms agreed so far.
+	// Steps are what contracts hold and have booked from a time on, by the terms agreed so far.
 	Steps []CalendarStep `json:"steps"`
-	// Terms that end within the days, of contracts that are seen, the first to end first.
-	Terms []CalendarTerm `json:"terms,omitempty"`
+	// Terms that end within the days, and bookings that begin within them, of contracts that
+	// are seen, the first to end first; TermsTotal is how many there are.
+	Terms      []CalendarTerm `json:"terms,omitempty"`
+	TermsTotal int            `json:"termsTotal"`
 }
 
-// CalendarStep is what is held from a time on.
+// CalendarStep is what is held from a time on, and Booked by contracts whose terms have not
+// begun today.
 type CalendarStep struct {
-	At   v1alpha1.Time `json:"at"`
-	Held int64         `json:"held"`
+	At     v1alpha1.Time `json:"at"`
+	Held   int64         `json:"held"`
+	Booked int64         `json:"booked,omitempty"`
 }
 
 // CalendarTerm is a contract's.
@@ -54,6 +59,8 @@ type CalendarTerm struct {
 	Amount   int64         `json:"amount"`
 	Start    v1alpha1.Time `json:"start"`
 	End      v1alpha1.Time `json:"end"`
+	// Booked: it has not begun.
+	Booked bool `json:"booked,omitempty"`
 }
 
 // CalendarWindow is when an intent wants capacity.
@@ -97,11 +104,11 @@ func (m *Model) Calendar(s Sight, q Query) CalendarPage {
 		at[[2]string{f.Provider, f.Name}] = len(p.Rows.Items)
 		p.Rows.Items = append(p.Rows.Items, row)
 	}
-	changes := make([]map[int64]int64, len(p.Rows.Items)) // by second, what is more or less held from then on
+	changes := make([]map[int64]change, len(p.Rows.Items)) // by second
 	for i := range m.contracts {
 		c := &m.contracts[i]
 		n, ok := at[[2]string{c.Provider, c.Flavor}]
-		if !ok || !c.Held {
+		if !ok || !c.Held && !c.booked() {
 			continue
 		}
 		row, amount := &p.Rows.Items[n], c.GPUs
@@ -112,7 +119,7 @@ func (m *Model) Calendar(s Sight, q Query) CalendarPage {
 			continue
 		}
 		if changes[n] == nil {
-			changes[n] = map[int64]int64{}
+			changes[n] = map[int64]change{}
 		}
 		from, end := c.Start.Time, c.End.Time
 		if !s.Of(c.Tenant) { // what others hold is told by the day: no one's terms can be read off
@@ -122,17 +129,21 @@ func (m *Model) Calendar(s Sight, q Query) CalendarPage {
 		if from.Before(m.Now.Time) {
 			from = m.Now.Time
 		}
-		changes[n][from.Unix()] += amount
-		if c.End.IsZero() || end.After(p.To.Time) {
+		if from.After(p.To.Time) {
+			continue
+		}
+		changes[n][from.Unix()] = changes[n][from.Unix()].add(amount, c.booked())
+		ends := !c.End.IsZero() && !end.After(p.To.Time)
+		if s.Of(c.Tenant) && (ends || c.booked()) {
+			row.Terms = append(row.Terms, CalendarTerm{c.Name, c.Tenant, c.Intent, amount, c.Start, c.End, c.booked()})
+		}
+		if !ends {
 			continue
 		}
 		if end.Before(m.Now.Time) { // it is being released
 			end = m.Now.Time
 		}
-		changes[n][end.Unix()] -= amount
-		if s.Of(c.Tenant) {
-			row.Terms = append(row.Terms, CalendarTerm{c.Name, c.Tenant, c.Intent, amount, c.Start, c.End})
-		}
+		changes[n][end.Unix()] = changes[n][end.Unix()].add(-amount, c.booked())
 	}
 	for n := range p.Rows.Items {
 		row := &p.Rows.Items[n]
@@ -140,25 +151,36 @@ func (m *Model) Calendar(s Sight, q Query) CalendarPage {
 		slices.SortFunc(row.Terms, func(a, b CalendarTerm) int {
 			return cmp.Or(a.End.Compare(b.End.Time), strings.Compare(a.Contract, b.Contract))
 		})
+		row.TermsTotal = len(row.Terms)
 		row.Terms = row.Terms[:min(len(row.Terms), maxTerms)]
 	}
 	m.windows(s, q, &p)
 	return p
 }
 
-// steps adds changes up, from now on.
-func steps(changes map[int64]int64, now v1alpha1.Time) []CalendarStep {
-	out, held := []CalendarStep{{At: now}}, int64(0)
-	times := make([]int64, 0, len(changes))
-	for t := range changes {
-		times = append(times, t)
+// change is what is more or less held and booked from a time on.
+type change struct{ held, booked int64 }
+
+func (c change) add(amount int64, booked bool) change {
+	if booked {
+		c.booked += amount
+	} else {
+		c.held += amount
 	}
-	slices.Sort(times)
-	for _, t := range times {
-		if held += changes[t]; t <= now.Unix() {
-			out[0].Held = held
+	return c
+}
+
+// steps adds changes up, from now on.
+func steps(changes map[int64]change, now v1alpha1.Time) []CalendarStep {
+	out, sum := []CalendarStep{{At: now}}, change{}
+	for _, t := range slices.Sorted(maps.Keys(changes)) {
+		sum.held, sum.booked = sum.held+changes[t].held, sum.booked+changes[t].booked
+		step := CalendarStep{v1alpha1.TimeOf(time.Unix(t, 0)), sum.held, sum.booked}
+		if t <= now.Unix() {
+			step.At = now
+			out[0] = step
 		} else {
-			out = append(out, CalendarStep{v1alpha1.TimeOf(time.Unix(t, 0)), held})
+			out = append(out, step)
 		}
 	}
 	return out

@@ -76,18 +76,23 @@ func contractRank(r *ContractRow) int {
 		return 0
 	case r.Phase == v1alpha1.PhaseReleasing && len(r.Blockers) > 0:
 		return 1
-	case !r.Held:
+	case r.booked():
 		return 3
+	case !r.Held:
+		return 4
 	}
 	return 2
 }
 
-// Contracts is a page of the contracts: held ones by default, `state=all` those too that
+// booked: its term has not begun, and its capacity is sold from then on.
+func (r *ContractRow) booked() bool { return r.Phase == v1alpha1.PhaseBooked }
+
+// Contracts is a page of the contracts: held and booked ones by default, `state=all` those too that
 // have ended and are still in the tree.
 func (m *Model) Contracts(s Sight, q Query) List[ContractRow] {
 	text := strings.ToLower(q.Text)
 	return listOf(m.contracts, q, func(r *ContractRow) bool {
-		return s.Of(r.Tenant) && (q.State == "all" || q.State == "" && r.Held || strings.EqualFold(q.State, string(r.Phase))) &&
+		return s.Of(r.Tenant) && (q.State == "all" || q.State == "" && (r.Held || r.booked()) || strings.EqualFold(q.State, string(r.Phase))) &&
 			(q.Tenant == "" || q.Tenant == r.Tenant) && (q.Provider == "" || q.Provider == r.Provider) && (q.Consumer == "" || q.Consumer == r.Consumer) &&
 			has(text, r.Name, r.Tenant, r.Intent, r.Provider+"/"+r.Flavor, r.Consumer, r.Model, string(r.Phase), r.Reason)
 	})
