@@ -67,6 +67,10 @@ func (r *Repo) lookAtNotes(ctx context.Context) {
 		if h.IsZero() || h == n.accepted || r.isNamed(n.branch, h) { // an operator may accept what no key in force has signed
 			continue
 		}
+		if gone, err := r.isDropped(n.branch, n.accepted, h); err == nil && gone {
+			r.alarms[n.ref] = fmt.Sprintf("%s names %s, which the trust root let go of before what is accepted: another account wrote that ref. It is ignored and put right; see who may push refs", n.ref, h.Short())
+			continue
+		}
 		if ok, err := r.bornOut(ctx, n.ref, h); err == nil && ok {
 			continue
 		}
