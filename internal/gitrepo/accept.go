@@ -60,7 +60,9 @@ func (r *Repo) checkRewritten(ctx context.Context) error {
 		return err
 	}
 	return r.eachGone(ctx, func(ref string, gone tree.Hash) error {
-		return &ErrRewritten{Ref: ref, Old: gone, New: r.refs[ref]}
+		e := &ErrRewritten{Ref: ref, Old: gone, New: r.refs[ref]}
+		e.Standing, _ = r.anchors().Standing(ctx, e.New, gone, ref == r.ledgerRef && r.identity.Load().Signed) // for the message
+		return e
 	})
 }
 

@@ -173,3 +173,32 @@ func TestStandingEntryLowersNothing(t *testing.T) {
 		})
 	}
 }
+
+// The line that an operator can take as it is names only what a key of the ledger has
+// signed, never what somebody pushed on top or in its place.
+func TestRewriteProposesWhatIsSigned(t *testing.T) {
+	m := seeded(t)
+	o := signedOptions(t)
+	o.Dir = t.TempDir()
+	r := open(t, m, o)
+	put := func(name string) tree.Hash {
+		return commit(t, r, request(fetch(t, r), contract("vision", name, "1"))).Head()
+	}
+	signed := put("a")
+	old := put("b")
+	says := func(want, not string) {
+		t.Helper()
+		_, err := r.Fetch(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), not) {
+			t.Errorf("got %v, want %q and not %q", err, want, not)
+		}
+	}
+	evil := rewrite(t, m, "ledger", signed)
+	says("(1 commit by eve@example.org), and accept the newest that a key of the list ledger signed, after which all is judged: for all replicas by the trust root, `accept: [{branch: ledger, commit: "+signed.String()+", drops: "+old.String()+"}]`", "commit: "+evil.String())
+	evil = rewrite(t, m, "ledger", tree.Hash{})
+	says("`accept: [{branch: ledger, commit: …, drops: "+old.String()+"}]`", "commit: "+evil.String())
+	m.SetRef(gitrepo.Branch("ledger"), old)
+	main := m.Head("main")
+	evil = rewrite(t, m, "main", tree.Hash{})
+	says("`accept: [{branch: main, commit: …, drops: "+main.String()+"}]`", "commit: "+evil.String())
+}
