@@ -22,13 +22,19 @@ func (a *agent) admit() error {
 	if a.LeaseNamespace == "" || a.WebhookConfiguration == "" {
 		return errors.New("the webhook needs the namespace of its Secret and the name of its configuration: give --leader-election-namespace and --webhook-configuration")
 	}
+	own, err := kubernetes.NewForConfig(a.Config)
+	if err != nil {
+		return fmt.Errorf("reach the cluster for the webhook: %w", err)
+	}
+	// One read for each pod that is made, or that a stranger says is made. They do not hold
+	// up the certificate.
 	config := rest.CopyConfig(a.Config)
-	config.QPS = -1 // one read for each pod that is made; the API server has its own limits
+	config.QPS, config.Burst, config.RateLimiter = 100, 200, nil
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("reach the cluster for the webhook: %w", err)
 	}
-	keeper := &hook.Keeper{Client: client, Namespace: a.LeaseNamespace, Configuration: a.WebhookConfiguration, Now: time.Now, Log: a.Log}
+	keeper := &hook.Keeper{Client: own, Namespace: a.LeaseNamespace, Configuration: a.WebhookConfiguration, Now: time.Now, Log: a.Log}
 	if err := a.mgr.Add(keeper); err != nil {
 		return err
 	}

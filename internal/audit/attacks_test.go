@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/test/story"
 )
 
@@ -139,7 +140,8 @@ func TestAudit_RefusesUnrelatedInputs(t *testing.T) {
 	signer, public := story.SSHKey(t)
 	eves, evesKey := story.SSHKey(t)
 	s := lived(t, "ledger", signer, public)
-	was, err := s.Remote.Tree(s.Remote.Head("main"))
+	acted := s.Remote.Head("main")
+	was, err := s.Remote.Tree(acted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,9 +171,21 @@ func TestAudit_RefusesUnrelatedInputs(t *testing.T) {
 	if !slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Rule == "signature" }) {
 		t.Errorf("violations: %v, want rule signature: nobody trusted has signed", rep.Violations)
 	}
+	// An entry of the trust root for what came later excuses it no more than it has a
+	// daemon take it.
+	o := s.options()
+	o.Root, err = trust.Parse("root.yaml", []byte("apiVersion: fleetbroker.io/v1alpha1\nkind: TrustRoot\nmetadata: {name: acme}\nspec:\n  fleetID: a0a0a0a0a0\n  unsigned: true\n  accept:\n"+
+		"  - {branch: main, commit: '"+s.Remote.Head("main").String()+"', drops: '"+acted.String()+"'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err = audit.Verify(t.Context(), s.Remote.Objects(), o)
+	if err != nil || !slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Rule == "inputs" && v.Commit == head }) {
+		t.Errorf("violations: %v, %v, want rule inputs", rep.Violations, err)
+	}
 	// Named by an operator, the root is what the inputs are; its signers are still
 	// nobody whom a trusted key has let in.
-	o := s.options()
+	o = s.options()
 	o.AcceptRewrite = []tree.Hash{root}
 	rep, err = audit.Verify(t.Context(), s.Remote.Objects(), o)
 	if err != nil || len(rep.Violations) == 0 || slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Rule == "inputs" }) || rep.Violations[0].Rule != "signature" {

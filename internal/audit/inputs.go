@@ -61,8 +61,8 @@ type inputs struct {
 	// accepted are commits that may be acted on though they descend from nothing
 	// that was acted on before.
 	accepted []tree.Hash
-	// granted are heads of the inputs and of the ledger that the trust root lets go of.
-	granted, grantedOfLedger []tree.Hash
+	// grantedOfLedger are heads of the ledger that the trust root lets go of.
+	grantedOfLedger []tree.Hash
 	// dropped are heads that were let go of, as the ledger says.
 	dropped []Dropped
 	// root holds what gives rights to it, from where on the daemon says that it
@@ -133,14 +133,11 @@ func newInputs(ctx context.Context, r *reader, o *Options) (*inputs, error) {
 
 // grant notes what the trust root lets go of.
 func (in *inputs) grant(ctx context.Context, o *Options) (err error) {
-	within := func(a, b tree.Hash) (bool, error) { return in.below(ctx, a, []tree.Hash{b}) }
 	branch := ""
 	if o.Branch != "" {
 		branch = gitrepo.Branch(o.Branch)
 	}
-	if in.granted, err = letgo.Dropped(o.Root.Accept(), "", o.Inputs, within); err == nil {
-		in.grantedOfLedger, err = letgo.Dropped(o.Root.Accept(), branch, o.Ledger, within)
-	}
+	in.grantedOfLedger, err = letgo.Dropped(o.Root.Accept(), branch, o.Ledger, func(a, b tree.Hash) (bool, error) { return in.below(ctx, a, []tree.Hash{b}) })
 	return err
 }
 
@@ -222,7 +219,7 @@ func (in *inputs) at(ctx context.Context, h, verified tree.Hash) (s *state, faul
 	if errors.Is(err, verify.ErrNoDescendant) {
 		// What follows is judged by what it says; that it may not be acted on is told
 		// here, and its signers are not believed.
-		let, lerr := in.letGo(ctx, from)
+		let, lerr := in.letGo(ctx, from, h)
 		if lerr != nil {
 			return nil, "", lerr
 		}
@@ -266,9 +263,12 @@ func (in *inputs) offBranch(h tree.Hash) string {
 	return fmt.Sprintf("inputs %s are not on the inputs branch", h.Short())
 }
 
-// letGo reports whether an operator let go of a commit of the inputs.
-func (in *inputs) letGo(ctx context.Context, h tree.Hash) (bool, error) {
-	heads := slices.Clone(in.granted)
+// letGo reports whether an operator let go of a commit, for a head that has an entry's.
+func (in *inputs) letGo(ctx context.Context, h, head tree.Hash) (bool, error) {
+	heads, err := letgo.Dropped(in.trusted.Accept(), "", head, func(a, b tree.Hash) (bool, error) { return in.below(ctx, a, []tree.Hash{b}) })
+	if err != nil {
+		return false, err
+	}
 	for _, d := range in.dropped {
 		heads = append(heads, d.head)
 	}

@@ -215,7 +215,7 @@ func (v *verifier) end(ctx context.Context, o Options, whole bool) error {
 	v.report.Fleet, v.report.Seq, v.report.Rooted = v.numbers.fleet, v.numbers.seq, v.signers.rooted
 	v.c = &Commit{Hash: o.Ledger}
 	for _, g := range v.gone {
-		if let, err := v.in.letGo(ctx, g.inputs); err != nil {
+		if let, err := v.in.letGo(ctx, g.inputs, o.Inputs); err != nil {
 			return err
 		} else if !let {
 			v.report.Violations = append(v.report.Violations, g.Violation)

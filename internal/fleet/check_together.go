@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -140,6 +141,10 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 		case !cl.HasRole("consumer"):
 			c.errorf(p, "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
+		case slices.Contains([]string{"flux", "argocd"}, cmp.Or(cl.Spec.Delivery, f.Policy.Defaults.Delivery)):
+			if other := shorter(f, o.Metadata.Name, id); other != "" {
+				c.errorf(p, "TenantPrefix", "on %s, where Flux or Argo CD acts as tenants' accounts, that of %s could take over virtual nodes of %s, whose names begin with %[2]s- too; rename one of them, or take one off %[1]s", id, other, o.Metadata.Name)
+			}
 		}
 	}
 	for i, id := range o.Spec.Providers.Allow {
@@ -169,6 +174,16 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 	for i, s := range o.Spec.Secrets {
 		c.clusterExists(f, at("spec", "secrets", i, "consumer"), s.Consumer)
 	}
+}
+
+// shorter is a tenant of a consumer whose name and "-" another tenant's begins with.
+func shorter(f *Fleet, name, consumer string) string {
+	for i := range name {
+		if t := f.Tenants[name[:i]]; name[i] == '-' && t != nil && slices.Contains(t.Spec.Consumers, consumer) {
+			return name[:i]
+		}
+	}
+	return ""
 }
 
 func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string]bool) {

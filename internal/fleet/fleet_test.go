@@ -363,6 +363,36 @@ func TestNamespaceClaims(t *testing.T) {
 	}
 }
 
+// Where tenants' accounts apply, no tenant's name begins with another's: the guard of a
+// consumer tells by names whose a virtual node is that Liqo made.
+func TestTenantsThatBeginAlike(t *testing.T) {
+	tenant := func(name, consumers string) string {
+		return group + fmt.Sprintf("kind: Tenant\nmetadata: {name: %s}\nspec: {consumers: [%s], namespaces: [%s]}\n", name, consumers, name)
+	}
+	cluster := func(name, delivery string) string {
+		return group + fmt.Sprintf("kind: Cluster\nmetadata: {name: %s}\nspec: {roles: [consumer], delivery: %s}\n", name, delivery)
+	}
+	for what, c := range map[string]struct{ name, consumers, of, delivery, want string }{
+		"with flux":         {"vision-x", "milan", "milan", "flux", "that of vision could take over virtual nodes of vision-x"},
+		"with argocd":       {"vision-x-y", "milan", "milan", "argocd", "that of vision could take over virtual nodes of vision-x-y"},
+		"delivered direct":  {"vision-x", "milan", "milan", "direct", ""},
+		"on other clusters": {"vision-x", "milan", "rome", "flux", ""},
+		"another word":      {"visionary", "milan", "milan", "flux", ""},
+	} {
+		f := read(t, NewReader(), base().with("clusters/milan.yaml", cluster("milan", c.delivery),
+			"tenants/vision.yaml", tenant("vision", c.of), "tenants/"+c.name+".yaml", tenant(c.name, c.consumers)), nil)
+		said := ""
+		for _, d := range f.Diagnostics {
+			if d.Code == "TenantPrefix" {
+				said += d.String()
+			}
+		}
+		if (said != "") != (c.want != "") || !strings.Contains(said, c.want) {
+			t.Errorf("%s: %q, want %q", what, said, c.want)
+		}
+	}
+}
+
 func TestSiblingsThatContradict(t *testing.T) {
 	in := func(name, placement string) string {
 		return intent("vision", name, "resources: {cpu: 1}, placement: {"+placement+"}")

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 )
 
 // rereadAccepted takes over what another process on this state directory
@@ -59,7 +60,9 @@ func (r *Repo) checkRewritten(ctx context.Context) error {
 		return err
 	}
 	return r.eachGone(ctx, func(ref string, gone tree.Hash) error {
-		return &ErrRewritten{Ref: ref, Old: gone, New: r.refs[ref]}
+		e := &ErrRewritten{Ref: ref, Old: gone, New: r.refs[ref]}
+		e.Standing, _ = r.anchors().Standing(ctx, e.New, gone, ref == r.ledgerRef && r.identity.Load().Signed) // for the message
+		return e
 	})
 }
 
@@ -176,6 +179,9 @@ func (r *Repo) acceptAt(ctx context.Context, to map[string]tree.Hash) error {
 			gone = append(gone, recorded)
 		}
 		if a.Dropped, err = r.dropping(a.Dropped, f.branch, gone...); err != nil {
+			return err
+		}
+		if commit, err = letgo.Stands(commit, *f.is, r.refs[f.branch], r.within); err != nil {
 			return err
 		}
 		*f.is = commit

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -20,13 +19,14 @@ type NoAnchorError struct {
 	// empty: no commit is signed.
 	Rivals []tree.Hash
 	// Closest is the signature that comes nearest to one that counts.
-	Closest Closest
+	Closest  Closest
+	Standing anchor.Standing // of Head
 }
 
 func (e *NoAnchorError) Error() string {
 	if len(e.Rivals) == 0 {
-		return fmt.Sprintf("no commit of %[1]s up to %[2]s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or look at the branch and accept it in the trust root, `accept: [{branch: %[3]s, commit: %[4]s}]`, or with `fleetbroker reconcile --once --accept-rewrite %[4]s`%[5]s",
-			e.Ref, e.Head.Short(), strings.TrimPrefix(e.Ref, "refs/heads/"), e.Head, e.Closest.String())
+		return fmt.Sprintf("no commit of %s up to %s is signed by a key in force of the trust root's list ledger, so nothing says what of it stands: name the daemon's key there, or %s%s",
+			e.Ref, e.Head.Short(), e.Standing.Accept(e.Ref, tree.Hash{}), e.Closest.String())
 	}
 	return fmt.Sprintf("%s up to %s contains signed commits without an order (%s, %s), so nothing says which of them stands: look at both, put the branch on one, and accept it with `fleetbroker reconcile --once --accept-rewrite`",
 		e.Ref, e.Head.Short(), e.Rivals[0], e.Rivals[1])
@@ -65,6 +65,10 @@ func (r *Repo) lookAtNotes(ctx context.Context) {
 	} {
 		h := r.refs[n.ref]
 		if h.IsZero() || h == n.accepted || r.isNamed(n.branch, h) { // an operator may accept what no key in force has signed
+			continue
+		}
+		if gone, err := r.isDropped(n.branch, n.accepted, h); err == nil && gone {
+			r.alarms[n.ref] = fmt.Sprintf("%s names %s, which the trust root let go of before what is accepted: another account wrote that ref. It is ignored and put right; see who may push refs", n.ref, h.Short())
 			continue
 		}
 		if ok, err := r.bornOut(ctx, n.ref, h); err == nil && ok {
@@ -158,17 +162,18 @@ func (r *Repo) Anchor(ctx context.Context, head tree.Hash) (tree.Hash, error) {
 	if r.inputsRef == r.ledgerRef && r.unwritten(head) {
 		return tree.Hash{}, nil
 	}
-	return tree.Hash{}, &NoAnchorError{Ref: r.ledgerRef, Head: head, Closest: r.closest(ctx, head)}
+	standing, err := find.Standing(ctx, head, tree.Hash{}, false)
+	return tree.Hash{}, cmp.Or(err, error(&NoAnchorError{Ref: r.ledgerRef, Head: head, Closest: r.closest(ctx, head), Standing: standing}))
 }
 
 // anchors looks for what of the ledger stands, by the keys in force.
 func (r *Repo) anchors() anchor.History {
-	return anchor.History{Within: r.isAncestor, Commit: func(h tree.Hash) (out anchor.Commit, err error) {
+	return anchor.History{Within: r.within, Commit: func(h tree.Hash) (out anchor.Commit, err error) {
 		c, err := r.info(h)
 		if err != nil {
 			return out, err
 		}
-		out.Parents = c.Parents
+		out.Parents, out.By = c.Parents, c.Committer.Email
 		if out.Ours, err = r.byUs(*r.identity.Load(), h); err != nil || !out.Ours {
 			return out, err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/anchor"
 )
 
 // ErrReplan means that the ledger or the inputs moved and what the request was
@@ -110,6 +111,7 @@ type ErrRewritten struct {
 	Ref string
 	// Old is the accepted head, New the present one; zero: the ref is gone.
 	Old, New tree.Hash
+	Standing anchor.Standing // of New
 }
 
 // Error implements error.
@@ -117,9 +119,7 @@ func (e *ErrRewritten) Error() string {
 	if e.New.IsZero() {
 		return fmt.Sprintf("%s is gone (it was at %s); nothing is written until it is restored, from a clone: `git push origin %[2]s:%[1]s`", e.Ref, e.Old)
 	}
-	return fmt.Sprintf("the history of %s was rewritten: %s does not descend from the accepted %s; "+
-		"nothing is written until you restore it or accept it: for all replicas by the trust root, `accept: [{branch: %s, commit: %s, drops: %s}]`, or here with `fleetbroker reconcile --once --accept-rewrite %[2]s`",
-		e.Ref, e.New, e.Old, strings.TrimPrefix(e.Ref, "refs/heads/"), e.New, e.Old)
+	return fmt.Sprintf("the history of %s was rewritten: %s does not descend from the accepted %s; nothing is written until you restore it, or %s", e.Ref, e.New, e.Old, e.Standing.Accept(e.Ref, e.Old))
 }
 
 // ErrClock means that our last commit on the ledger lies so far in the future that

@@ -31,6 +31,16 @@ func (r *Repo) isNamed(branch string, h tree.Hash) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e letgo.Entry) bool { return e.Commit == h })
 }
 
+// isDropped reports whether entries that count at what is accepted of a branch already let
+// go of a commit that is not in it.
+func (r *Repo) isDropped(branch string, accepted, h tree.Hash) (bool, error) {
+	entries, err := r.reached(branch, accepted)
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	return letgo.Gone(entries, h, r.refs[branch], r.within)
+}
+
 // acceptNamed accepts the rewritten branches that the operator's entries name, and
 // reports whether there are any. The caller holds mu.
 func (r *Repo) acceptNamed(ctx context.Context) (bool, error) {
@@ -178,10 +188,14 @@ type droppedHead struct {
 	head   tree.Hash
 }
 
-// droppedBy is what commits of ours on the ledger's line say was let go of, since it was
-// last asked.
+// droppedBy is what commits of ours on the ledger's line say was let go of. What was read
+// when it was last asked is not read again.
 func (r *Repo) droppedBy(head tree.Hash) (out []droppedHead, err error) {
-	for h, n := head, 0; !h.IsZero() && h != r.named && n < maxSeek; n++ {
+	for h, n := head, 0; !h.IsZero() && n < maxSeek; n++ {
+		if h == r.named {
+			out = append(out, r.namedThere...)
+			break
+		}
 		c, err := r.info(h)
 		if err != nil {
 			return nil, err
@@ -203,6 +217,6 @@ func (r *Repo) droppedBy(head tree.Hash) (out []droppedHead, err error) {
 		}
 		h = c.Parents[0]
 	}
-	r.named = head
+	r.named, r.namedThere = head, out
 	return out, nil
 }

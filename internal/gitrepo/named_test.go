@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -115,4 +116,89 @@ func TestRewriteNamedByAnOperator(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Who can push refs makes a standing entry count again neither by the note of what is
+// accepted nor by branches: nothing that came after its commit is let go of, nothing is
+// recorded a second time, and the note is put right.
+func TestStandingEntryLowersNothing(t *testing.T) {
+	for _, branch := range []string{"main", "ledger"} {
+		t.Run(branch, func(t *testing.T) {
+			m := seeded(t)
+			w := &word{}
+			o := signedOptions(t)
+			o.Dir = t.TempDir()
+			r := open(t, m, o)
+			r.Follow(w)
+			note := "refs/fleetbroker/accepted/" + map[string]string{"main": "inputs", "ledger": "ledger"}[branch]
+			put := func(name string) { commit(t, r, request(fetch(t, r), contract("vision", name, "1"))) }
+			accept := func() {
+				h := fetch(t, r)
+				r.Accept(h.Inputs.Commit.Hash, h.Ledger.Commit.Hash)
+			}
+			accept()
+			put("a")
+			put("b")
+			old := m.Head(branch)
+			at := rewrite(t, m, branch, tree.Hash{})
+			w.entries = []letgo.Entry{{Branch: gitrepo.Branch(branch), Commit: at, Drops: old}}
+			accept()
+			put("c")
+			team(t, m, "intents/vision/x.yaml", "x")
+			accept()
+			put("d")
+			stands, said := m.Head(branch), len(w.said)
+			if said != 1 || stands == at {
+				t.Fatalf("reported %q, %s at %s", w.said, branch, stands.Short())
+			}
+			m.SetRef(note, old)
+			h := fetch(t, r)
+			if accepted := map[string]tree.Hash{"main": h.Accepted.Inputs, "ledger": h.Accepted.Ledger}[branch]; accepted != stands {
+				t.Errorf("the note was moved to what was let go of: %s is accepted, want %s", accepted.Short(), stands.Short())
+			}
+			if len(h.Alarms) != 1 || !strings.Contains(h.Alarms[0], note+" names "+old.Short()) || len(w.said) != said {
+				t.Errorf("alarms %q, reported %q", h.Alarms, w.said)
+			}
+			if dropping, err := r.Dropping(); err != nil || dropping {
+				t.Errorf("it would be recorded again: %v", err)
+			}
+			if err := r.PutRight(t.Context()); err != nil || m.AllRefs()[note] != stands {
+				t.Errorf("the note is at %s, %v", m.AllRefs()[note].Short(), err)
+			}
+			m.SetRef(note, old)
+			m.SetRef(gitrepo.Branch(branch), at)
+			if _, err := r.Fetch(t.Context()); !errors.As(err, new(*gitrepo.ErrRewritten)) {
+				t.Errorf("set back to the entry's commit: got %v, want ErrRewritten", err)
+			}
+		})
+	}
+}
+
+// The line that an operator can take as it is names only what a key of the ledger has
+// signed, never what somebody pushed on top or in its place.
+func TestRewriteProposesWhatIsSigned(t *testing.T) {
+	m := seeded(t)
+	o := signedOptions(t)
+	o.Dir = t.TempDir()
+	r := open(t, m, o)
+	put := func(name string) tree.Hash {
+		return commit(t, r, request(fetch(t, r), contract("vision", name, "1"))).Head()
+	}
+	signed := put("a")
+	old := put("b")
+	says := func(want, not string) {
+		t.Helper()
+		_, err := r.Fetch(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), not) {
+			t.Errorf("got %v, want %q and not %q", err, want, not)
+		}
+	}
+	evil := rewrite(t, m, "ledger", signed)
+	says("(1 commit by eve@example.org), and accept the newest that a key of the list ledger signed, after which all is judged: for all replicas by the trust root, `accept: [{branch: ledger, commit: "+signed.String()+", drops: "+old.String()+"}]`", "commit: "+evil.String())
+	evil = rewrite(t, m, "ledger", tree.Hash{})
+	says("`accept: [{branch: ledger, commit: …, drops: "+old.String()+"}]`", "commit: "+evil.String())
+	m.SetRef(gitrepo.Branch("ledger"), old)
+	main := m.Head("main")
+	evil = rewrite(t, m, "main", tree.Hash{})
+	says("`accept: [{branch: main, commit: …, drops: "+main.String()+"}]`", "commit: "+evil.String())
 }

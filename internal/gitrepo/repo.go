@@ -212,10 +212,11 @@ type Repo struct {
 	strayRetry time.Time
 	// letGo is the operator's word of rewritten histories (nil: none), unreached those of
 	// its entries that were looked for, named up to which head the ledger was searched for
-	// what Dropping is asked.
-	letGo     letgo.Source
-	unreached map[letgo.Entry]bool
-	named     tree.Hash
+	// what Dropping is asked, and namedThere what was found.
+	letGo      letgo.Source
+	unreached  map[letgo.Entry]bool
+	named      tree.Hash
+	namedThere []droppedHead
 	// recorded is what the ledger noted of the inputs when it was last looked at.
 	recorded recorded
 	// descends remembers pairs (accepted, head) found in order.

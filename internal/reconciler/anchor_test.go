@@ -222,7 +222,7 @@ func (n named) Accepted(_ string, _ tree.Hash) {}
 func (n named) Unreached(letgo.Entry)          {}
 
 // A ledger that no key of a new root has signed is taken at the head that the root's
-// file accepts, by daemons without state.
+// file accepts, by daemons without state. None of them proposes it: nobody answers for it.
 func TestRootOfNewKeysTakesWhatItsFileAccepts(t *testing.T) {
 	s, _ := rootedStory(t, "ledger", "")
 	heidi, person := memremote.KeyPair(t, "r")
@@ -237,7 +237,8 @@ func TestRootOfNewKeysTakesWhatItsFileAccepts(t *testing.T) {
 	s.root, s.signer = root, signer
 	s.start()
 	s.signed(heidi, map[string]string{"README.md": "Begin here\n"})
-	if _, err := s.r.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "accept: [{branch: ledger, commit: "+head.String()+"}]") {
+	if _, err := s.r.Round(t.Context()); err == nil || strings.Contains(err.Error(), head.String()) ||
+		!strings.Contains(err.Error(), "accept: [{branch: ledger, commit: …}]") || !strings.Contains(err.Error(), " by ") {
 		t.Fatalf("a ledger that no key of the root signed: %v", err)
 	}
 	s.start()

@@ -20,7 +20,9 @@
 //     test takes the steps of several replicas in any order.
 //   - The answer to a review is the rule's alone; what cannot be read is refused, and no
 //     object is made, changed or deleted to answer one.
-//   - Reviews are bounded in size and time: 8 MiB, 4 s.
+//   - Whoever reaches the port may ask. Reviews are bounded in size (3 MiB), time (4 s) and
+//     number (4 at once, of 16 that are held); of an object only what the rule goes by is
+//     read, and its lists are counted before room is made for them.
 //   - Private keys are in the Secret and in memory, never in a log.
 //
 // The agent makes a Server and a Keeper for --webhook-bind-address. Both may be used from

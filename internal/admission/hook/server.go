@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,8 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -27,8 +26,14 @@ const (
 )
 
 const (
-	// maxReview bounds a review: an update has its object twice, each of 3 MiB at most.
-	maxReview = 8 << 20
+	// maxReview bounds a review: API servers keep objects of 1.5 MiB at most, and an update
+	// has its object twice.
+	maxReview = 3 << 20
+	// maxBodies are held at once, and maxReviews of them answered; others wait for a place
+	// until their time is over.
+	maxBodies, maxReviews = 16, 4
+	// maxConnections are open at once.
+	maxConnections = 512
 	// answerTime is below the configuration's timeoutSeconds.
 	answerTime = 4 * time.Second
 	// stopTime is how long answers may take once the agent ends.
@@ -39,7 +44,7 @@ const (
 type Server struct {
 	// Address to listen on.
 	Address string
-	// Client reads namespaces.
+	// Client reads namespaces, one for each review of a pod: bound its rate.
 	Client kubernetes.Interface
 	// Certificate is what it shows.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -65,9 +70,10 @@ func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 		Handler: s.Handler(), ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate},
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10},
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.ServeTLS(line, "", "") }()
+	go func() { done <- server.ServeTLS(netutil.LimitListener(line, maxConnections), "", "") }()
 	s.Log.Info("webhook serves", "address", line.Addr().String())
 	select {
 	case err := <-done:
@@ -79,31 +85,56 @@ func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 	return server.Shutdown(ending)
 }
 
-// Handler answers reviews at PathPods and PathRequests.
+// Handler answers reviews at PathPods and PathRequests, maxReviews at once.
 func (s *Server) Handler() http.Handler {
+	p := places{bodies: make(chan struct{}, maxBodies), reviews: make(chan struct{}, maxReviews)}
 	mux := http.NewServeMux()
-	mux.Handle("POST "+PathPods, s.answer(s.pods))
-	mux.Handle("POST "+PathRequests, s.answer(requests))
+	mux.Handle("POST "+PathPods, s.answer(p, s.pods))
+	mux.Handle("POST "+PathRequests, s.answer(p, requests))
 	return mux
 }
 
-// change says how an object is to be changed.
-type change func(context.Context, *admissionv1.AdmissionRequest) ([]rule.Operation, error)
+// places are those of reviews: whoever reaches the port may ask, so what it costs at once
+// is bounded.
+type places struct{ bodies, reviews chan struct{} }
 
-func (s *Server) answer(of change) http.Handler {
+// take waits for a place until the context ends.
+func take(ctx context.Context, of chan struct{}) bool {
+	select {
+	case of <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// change says how an object is to be changed.
+type change func(context.Context, *request) ([]rule.Operation, error)
+
+func (s *Server) answer(p places, of change) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		if !take(ctx, p.bodies) {
+			busy(w)
+			return
+		}
+		defer func() { <-p.bodies }()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
 		if err != nil {
 			http.Error(w, "the review is cut off or too large", http.StatusRequestEntityTooLarge)
 			return
 		}
-		var review admissionv1.AdmissionReview
-		if err := json.Unmarshal(body, &review); err != nil || review.Request == nil || review.APIVersion != admissionv1.SchemeGroupVersion.String() {
+		if !take(ctx, p.reviews) {
+			busy(w)
+			return
+		}
+		defer func() { <-p.reviews }()
+		var review review
+		if err := json.Unmarshal(body, &review); err != nil || !review.ours() {
 			http.Error(w, "the body is no AdmissionReview of admission.k8s.io/v1 with a request", http.StatusBadRequest)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
-		defer cancel()
 		answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
 		operations, err := of(ctx, review.Request)
 		if err == nil && len(operations) > 0 {
@@ -123,40 +154,46 @@ func (s *Server) answer(of change) http.Handler {
 	})
 }
 
+// busy has the API server ask again.
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "the agent answers too many reviews at once", http.StatusTooManyRequests)
+}
+
 // pods gives a new pod the tolerations of its namespace's intents.
-func (s *Server) pods(ctx context.Context, r *admissionv1.AdmissionRequest) ([]rule.Operation, error) {
+func (s *Server) pods(ctx context.Context, r *request) ([]rule.Operation, error) {
 	if r.Operation != admissionv1.Create || r.Resource.Resource != "pods" || r.SubResource != "" {
 		return nil, nil
 	}
-	var pod corev1.Pod
-	if err := json.Unmarshal(r.Object.Raw, &pod); err != nil {
-		return nil, errors.New("the pod cannot be read")
+	pod, err := readPod(r.Object)
+	if err != nil {
+		return nil, fmt.Errorf("the pod cannot be read: %w", err)
 	}
 	namespace, err := s.Client.CoreV1().Namespaces().Get(ctx, r.Namespace, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read namespace %s: %w", r.Namespace, err)
 	}
-	return rule.Tolerations(namespace, &pod)
+	return rule.Tolerations(namespace, pod)
 }
 
 // requests writes down who made a ResourceRequest.
-func requests(_ context.Context, r *admissionv1.AdmissionRequest) ([]rule.Operation, error) {
+func requests(_ context.Context, r *request) ([]rule.Operation, error) {
 	if r.Resource.Resource != "resourcerequests" || r.SubResource != "" {
 		return nil, nil
 	}
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(r.Object.Raw, &object); err != nil {
-		return nil, errors.New("the ResourceRequest cannot be read")
+	object, err := readAnnotations(r.Object)
+	if err != nil {
+		return nil, fmt.Errorf("the ResourceRequest cannot be read: %w", err)
 	}
 	switch r.Operation {
 	case admissionv1.Create:
-		return rule.Owner(r.UserInfo.Username, &object, nil), nil
+		return rule.Owner(r.UserInfo.Username, object, nil), nil
 	case admissionv1.Update:
-		var old metav1.PartialObjectMetadata
-		if err := json.Unmarshal(r.OldObject.Raw, &old); err != nil {
-			return nil, errors.New("the former ResourceRequest cannot be read")
+		old, err := readAnnotations(r.OldObject)
+		if err != nil {
+			return nil, fmt.Errorf("the former ResourceRequest cannot be read: %w", err)
 		}
-		return rule.Owner("", &object, &old), nil
+		return rule.Owner("", object, old), nil
 	default:
 		return nil, nil
 	}

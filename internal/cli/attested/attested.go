@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +65,7 @@ func (r Result) Text() string {
 }
 
 // Options are what the flags of `version` say.
-type Options struct{ file, key, provenance string }
+type Options struct{ file, key, provenance, release string }
 
 // On describes the check in a command's help, and gives it the flags.
 func (o *Options) On(cmd *cobra.Command) {
@@ -74,6 +75,7 @@ release by its digest, the release's provenance and the public key of who releas
   fleetbroker version --verify fleetbroker_v0.1.0_linux_amd64.tar.gz --key cosign.pub`
 	cmd.Flags().StringVar(&o.file, "verify", "", "archive or program of a release to check")
 	cmd.Flags().StringVar(&o.key, "key", "", "public key of who releases, with --verify (PEM)")
+	cmd.Flags().StringVar(&o.release, "release", "", "version that the file must be of, with --verify (default: any, where the file is called as in the release)")
 	cmd.Flags().StringVar(&o.provenance, "provenance", "", "provenance of the release, with --verify (default: "+File+" next to the file)")
 }
 
@@ -82,7 +84,7 @@ func (o *Options) Check() (*Result, error) {
 	if o.file == "" {
 		return nil, nil //nolint:nilnil // nothing is asked
 	}
-	r, err := Check(o.file, o.key, o.provenance)
+	r, err := Check(o.file, o.key, o.provenance, o.release)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +125,10 @@ type statement struct {
 }
 
 // Check checks a file by the public key of a release, a PEM file, and by its provenance; ""
-// is the one next to the file. Errors name what did not hold.
-func Check(file, keyFile, provenance string) (Result, error) {
+// is the one next to the file. The file is called as in the release, which bears the version,
+// or release is the version that it must be of: else an older release would pass for a
+// newer. Errors name what did not hold.
+func Check(file, keyFile, provenance, release string) (Result, error) {
 	if keyFile == "" {
 		return Result{}, hints.On(errors.New("no key to verify by"), "name the public key of who releases: --key cosign.pub")
 	}
@@ -150,6 +154,12 @@ func Check(file, keyFile, provenance string) (Result, error) {
 	for _, subject := range s.Subject {
 		if subject.Digest["sha256"] == digest {
 			r := Result{File: file, Digest: digest, Subject: escape.Line(subject.Name), Version: escape.Line(s.Predicate.BuildDefinition.ExternalParameters.Version), Builder: escape.Line(s.Predicate.RunDetails.Builder.ID)}
+			if release != "" && r.Version != release {
+				return Result{}, fmt.Errorf("verify %s: it is of release %s, not of %s", file, r.Version, release)
+			}
+			if name := filepath.Base(file); release == "" && (name != filepath.Base(subject.Name) || !strings.Contains(name, r.Version)) {
+				return Result{}, hints.On(fmt.Errorf("verify %s: it is %s of release %s, which its name does not say", file, r.Subject, r.Version), "where that is the version you want: --release "+r.Version)
+			}
 			for _, d := range s.Predicate.BuildDefinition.ResolvedDependencies {
 				if c := d.Digest["gitCommit"]; c != "" {
 					r.Commit = escape.Line(c)

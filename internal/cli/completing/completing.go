@@ -42,7 +42,7 @@ var files = map[string][]string{
 var free = words(`accept-rewrite advertise-address accept-undone agents-address allow-ends at child-memory cluster-endpoint cluster-id
 	arg broker-url context etcd-quota fleet-id image kubeconfig-programs repo-url server forge-repo forge-url forge-user git-user github-app-id github-app-installation health-probe-bind-address host identity leader-election-namespace
 	leader-election-id lift machines market-namespace metrics-bind-address name oidc-client-id
-	oidc-allowed-groups oidc-groups-claim oidc-groups-prefix oidc-issuer oidc-name-claim oidc-operator-groups oidc-redirect-url oidc-scopes operators-address penalty person plan-check-memory rate releases repo
+	oidc-allowed-groups oidc-groups-claim oidc-groups-prefix oidc-issuer oidc-name-claim oidc-operator-groups oidc-redirect-url oidc-scopes operators-address penalty person plan-check-memory rate release releases repo
 	since source-hosts to tracing-endpoint tracing-ratio until webhook-bind-address webhook-configuration webhooks-address`)
 
 func words(s string) map[string]bool {

@@ -13,6 +13,8 @@ import (
 // Commit is what is known of one.
 type Commit struct {
 	Parents []tree.Hash
+	// By says who made it.
+	By string
 	// Ours: a daemon of the fleet made it. Number is its number on the ledger, zero
 	// for none.
 	Ours   bool

@@ -86,6 +86,29 @@ func Take(reached []Entry, stood []tree.Hash, within Within) (tree.Hash, error) 
 	return at, nil
 }
 
+// Stands is what is accepted of a branch that an entry has accepted at a commit: what was
+// accepted before, if the head contains that and the commit does not. Who has a standing
+// entry count again lets go of nothing that came after it.
+func Stands(commit, was, head tree.Hash, within Within) (tree.Hash, error) {
+	in, err := within(was, head)
+	if err != nil || !in {
+		return commit, err
+	}
+	if in, err = within(was, commit); err != nil || in {
+		return commit, err
+	}
+	return was, nil
+}
+
+// Gone reports whether entries let go of a commit that is not in the head.
+func Gone(reached []Entry, h, head tree.Hash, within Within) (bool, error) {
+	if in, err := within(h, head); err != nil || in {
+		return false, err
+	}
+	at, err := Take(reached, []tree.Hash{h}, within)
+	return !at.IsZero(), err
+}
+
 // lets is the entry that lets go of a commit.
 func lets(reached []Entry, s tree.Hash, within Within) (Entry, error) {
 	for _, e := range slices.Backward(reached) { // what was written last is looked at first

@@ -83,3 +83,22 @@ func TestTake(t *testing.T) {
 		}
 	}
 }
+
+// Of a head z, an entry for y never lowers what was accepted above y.
+func TestStands(t *testing.T) {
+	for was, want := range map[byte]byte{'z': 'z', 'y': 'y', 'b': 'y', 'd': 'y', '-': 'y', 'q': 'y'} {
+		if got, err := letgo.Stands(name('y'), name(was), name('z'), within); err != nil || got != name(want) {
+			t.Errorf("%q was accepted: got %q, %v, want %q", was, got[0], err, want)
+		}
+	}
+}
+
+// A commit that is in the head was not let go of, whatever an entry names.
+func TestGone(t *testing.T) {
+	entries := []letgo.Entry{{Commit: name('y'), Drops: name('d')}}
+	for h, want := range map[byte]bool{'d': true, 'c': true, 'b': false, 'a': false, 'z': false, 'q': false} {
+		if got, err := letgo.Gone(entries, name(h), name('z'), within); err != nil || got != want {
+			t.Errorf("%q: got %t, %v, want %t", h, got, err, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -359,5 +361,44 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 			"make a pod":                   {"create", pods, "vision/a", podOn("", "a")},
 			"make a token":                 {"token", accounts, "vision/default", tokenOf},
 		})
+	}
+}
+
+// TestArgoCDsControllerWritesNoGrants: by itself, where its impersonation is not enforced,
+// Argo CD's controller compares what a namespace may use and does not write it, though it
+// is an administrator; all else of a namespace it writes.
+func TestArgoCDsControllerWritesNoGrants(t *testing.T) {
+	rome := bare(t, "rome")
+	lay(t, rome,
+		request{gvr: of("rbac.authorization.k8s.io", "v1", "clusterrolebindings"), at: "consumers", body: everything},
+		request{gvr: namespaces, at: "shop", body: `{apiVersion: v1, kind: Namespace, metadata: {labels: {team: shop}}}`},
+		request{gvr: namespaces, at: "vision", body: `{apiVersion: v1, kind: Namespace, metadata: {labels: {fleetbroker.io/tenant: vision}, annotations: {fleetbroker.io/intents: vision.train}}}`},
+	)
+	install(t, rome, "consumer")
+	controller := user(t, rome, "system:serviceaccount:argocd:argocd-application-controller", "consumers")
+	apply := func(ctx context.Context, name, body string) error {
+		_, err := controller.Resource(namespaces).Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+		return err
+	}
+	const takes = `{"metadata": {"labels": {"fleetbroker.io/tenant": "vision"}}}`
+	tries := 0
+	envtest.Eventually(t, "the policy to be in force", func(ctx context.Context) bool {
+		tries++ // each another value: what is so already may be written
+		return apierrors.IsForbidden(apply(ctx, "shop", fmt.Sprintf(`{"metadata": {"labels": {"fleetbroker.io/managed": "%d"}}}`, tries)))
+	})
+	for what, r := range map[string]struct{ name, body string }{
+		"give a namespace to a tenant": {"shop", takes},
+		"take it from a tenant":        {"vision", `{"metadata": {"labels": {"fleetbroker.io/tenant": null}}}`},
+		"grant an intent":              {"vision", `{"metadata": {"annotations": {"fleetbroker.io/intents": "vision.train,nlp.serve"}}}`},
+		"take an intent":               {"vision", `{"metadata": {"annotations": {"fleetbroker.io/intents": null}}}`},
+		"choose an intent's pods":      {"vision", `{"metadata": {"annotations": {"pods.fleetbroker.io/vision.train": "app=llm"}}}`},
+	} {
+		if err := apply(t.Context(), r.name, r.body); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "as fleet-namespaces alone") {
+			t.Errorf("it may %s: %v", what, err)
+		}
+		may(t, "Argo CD's controller", controller, map[string]request{"compare what would " + what: {"patch", namespaces, r.name, r.body}})
+	}
+	if err := apply(t.Context(), "vision", `{"metadata": {"labels": {"team": "vision"}}}`); err != nil {
+		t.Errorf("it may not write a label of others: %v", err)
 	}
 }

@@ -205,7 +205,11 @@ func checkProvenance(ctx context.Context, t *testing.T, key *ecdsa.PrivateKey, d
 		program:                                "is fleetbroker_" + version + "_" + runtime.GOOS + "_" + runtime.GOARCH + " " + commit,
 		filepath.Join(dir, "RELEASE_NOTES.md"): "is none of the release's",
 	} {
-		out, err := exec.CommandContext(ctx, program, "version", "--verify", file, "--key", public, "--provenance", proof).CombinedOutput()
+		args := []string{"version", "--verify", file, "--key", public, "--provenance", proof}
+		if file == program { // whose name says no release
+			args = append(args, "--release", version)
+		}
+		out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 		if good := strings.HasPrefix(want, "is f"); (err == nil) != good || !strings.Contains(string(out), want) {
 			t.Errorf("version --verify %s: %v, %s; want %q", file, err, out, want)
 		}
