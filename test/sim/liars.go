@@ -142,20 +142,28 @@ func (p *provider) rename(name string) {
 	p.changed()
 }
 
-// checkDenials holds that a provider whose denials the ledger shows sells nothing
-// new for as long as it must wait: 10 minutes after the second tenant or hour in
+// checkDenials holds that a provider whose denials the ledger shows after a commit sells
+// nothing new by it for as long as it must wait: 10 minutes after the second tenant or hour in
 // which it denied something, 20 after the third, 40, an hour. Its flavors' names
 // do not count.
 func (s *sim) checkDenials(c string, now time.Time, before map[string]*v1alpha1.Contract, changes []change) {
 	if !s.liars() {
 		return
 	}
+	left := maps.Clone(before)
+	for _, ch := range changes {
+		if ch.after == nil {
+			delete(left, ch.before.Metadata.Name)
+		} else {
+			left[ch.after.Metadata.Name] = ch.after
+		}
+	}
 	for _, ch := range changes {
 		if ch.before != nil || ch.after.Spec.Slice == "" {
 			continue
 		}
 		p := ch.after.Spec.Provider
-		if until := waits(before, p); until.After(now) && !s.claims(ch.after, before) {
+		if until := waits(left, p); until.After(now) && !s.claims(ch.after, before) {
 			s.fail("hostile", "commit %s places %s on %s, which denied so much that it sells nothing until %s", c, ch.after.Metadata.Name, p, until.Format(time.TimeOnly))
 		}
 	}
@@ -171,6 +179,8 @@ func (s *sim) claims(k *v1alpha1.Contract, before map[string]*v1alpha1.Contract)
 	return false
 }
 
+func denial(code string) bool { return code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied }
+
 // waits is until when a provider sells nothing new.
 func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {
 	first := map[string]time.Time{}
@@ -178,13 +188,19 @@ func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {
 		code, at := k.Status.Reason, k.Status.Since.Time
 		if k.Status.Phase != v1alpha1.PhaseDegraded {
 			code = ""
+			var was v1alpha1.PhaseChange
 			for _, h := range k.Status.History {
-				if h.Phase == v1alpha1.PhaseReleasing {
+				switch {
+				case h.Phase != v1alpha1.PhaseReleasing:
+				case denial(h.Reason):
 					code, at = h.Reason, h.At.Time
+				case was.Phase == v1alpha1.PhaseDegraded: // whatever it was released for
+					code, at = was.Reason, was.At.Time
 				}
+				was = h
 			}
 		}
-		if k.Spec.Provider != provider || code != lifecycle.CodeRefused && code != lifecycle.CodeSliceDenied {
+		if k.Spec.Provider != provider || !denial(code) {
 			continue
 		}
 		slot := fmt.Sprint(k.Metadata.Namespace, " ", at.Unix()/3600)
