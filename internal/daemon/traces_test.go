@@ -51,7 +51,7 @@ func TestAgentRoutes(t *testing.T) {
 		peer                     func(*x509.Certificate) error
 		want                     tracing.Route
 	}{
-		{"report with news", "PUT", wire.FlavorsPath("paris"), "x", agent, ours, tracing.Route{Name: "report", Trigger: true}},
+		{"report with news", "PUT", wire.FlavorsPath("paris"), "x", agent, ours, tracing.Route{Name: "report", Trigger: true, Market: true}},
 		{"heartbeat", "PUT", wire.FlavorsPath("paris"), "", agent, ours, tracing.Route{}},
 		{"long poll", "GET", wire.InstructionsPath("paris"), "", agent, ours, tracing.Route{}},
 		{"reservation", "POST", wire.ReservationsPath, "x", agent, ours, tracing.Route{Name: "reserve", Trigger: true}},

@@ -106,11 +106,11 @@ func testObserveOnly(t *testing.T, access testAccess) {
 // yet, and only by a daemon that knows the newest ledger; nothing else is written.
 func testUnpruned(t *testing.T, access testAccess) {
 	r, rome := newRig(t, access, nil), watch(t, access["rome"])
-	lay := func(k key, more map[string]any) types.UID {
+	lay := func(k key, more, spec map[string]any) types.UID {
 		t.Helper()
 		u := bare(kinds[k.Kind].gvr.GroupVersion().String(), string(k.Kind), k.Name)
 		maps.Copy(u.Object["metadata"].(map[string]any), more)
-		u.Object["spec"] = map[string]any{}
+		u.Object["spec"] = spec
 		answer, err := rome.at(k).Create(t.Context(), u, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -126,13 +126,17 @@ func testUnpruned(t *testing.T, access testAccess) {
 	labels := func(intent string) map[string]any {
 		return map[string]any{v1alpha1.LabelContract: sliceKey(intent).Name, manifests.LabelRemoteClusterID: "paris"}
 	}
-	node := func(intent string, slice types.UID) {
+	node := func(intent string, slice types.UID) { // as the guard wants it, which is there already
 		lay(nodeKey(intent), map[string]any{"labels": labels(intent), "ownerReferences": []any{map[string]any{
-			"apiVersion": "authentication.liqo.io/v1beta1", "kind": "ResourceSlice", "name": sliceKey(intent).Name, "uid": string(slice), "controller": true}}})
+			"apiVersion": "authentication.liqo.io/v1beta1", "kind": "ResourceSlice", "name": sliceKey(intent).Name, "uid": string(slice), "controller": true}}},
+			map[string]any{
+				"labels": map[string]any{v1alpha1.LabelContract: sliceKey(intent).Name, v1alpha1.LabelIntent: "vision." + intent},
+				"taints": []any{map[string]any{"key": v1alpha1.TaintIntent, "value": "vision." + intent, "effect": "NoSchedule"}},
+			})
 	}
-	train := lay(sliceKey("train"), map[string]any{"labels": labels("train"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}})
+	train := lay(sliceKey("train"), map[string]any{"labels": labels("train"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}}, map[string]any{})
 	node("train", train)
-	serve := lay(sliceKey("serve"), map[string]any{"labels": labels("serve"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}})
+	serve := lay(sliceKey("serve"), map[string]any{"labels": labels("serve"), "annotations": map[string]any{manifests.AnnotationCreateVirtualNode: "true"}}, map[string]any{})
 	want := desired(t, "rome", contract("rome", "train", releasing), contract("rome", "serve"))
 	want.Mode = ArgoCD
 	r.deliver(want)

@@ -179,7 +179,9 @@ func (s *sim) claims(k *v1alpha1.Contract, before map[string]*v1alpha1.Contract)
 	return false
 }
 
-func denial(code string) bool { return code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied }
+func denial(code string) bool {
+	return code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
+}
 
 // waits is until when a provider sells nothing new.
 func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {

@@ -254,7 +254,9 @@ func TestCollectorIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "300")
 	tr, err := open(t, slog.New(slog.NewTextHandler(&out, nil)), "--tracing-endpoint", "http://"+l.Addr().String())
 	if err != nil {
