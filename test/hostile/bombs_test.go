@@ -73,11 +73,12 @@ func TestDaemon_BombsOnItsRefsStopNothing(t *testing.T) {
 		for what, h := range map[string]string{"a bomb": d.bomb("main"), "a blob": git(t, d.repo, "rev-parse", "main:fleet.yaml")} {
 			git(t, d.repo, "update-ref", ref, h)
 			d.push()
-			d.decides(what + " on " + ref)
+			// Before anybody asks: a commit for a client that waits writes the note anew.
 			d.until("the log names "+ref, func() (bool, string) {
 				log, err := os.ReadFile(d.LogFile())
 				return err == nil && strings.Contains(string(log), ref+" names "+h[:7]), ""
 			})
+			d.decides(what + " on " + ref)
 		}
 	}
 	stood := git(t, d.repo, "rev-parse", "ledger")
