@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 func checkNode(p *Picture) []Finding {
@@ -39,7 +40,7 @@ func checkOneNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 		if granted := amounts(n, "status", "allocatable"); granted[v1alpha1.CPU].IsZero() || granted[v1alpha1.Memory].IsZero() {
 			code, remedy = NodeWithoutCPU, "without CPU or memory Liqo calls a Node not ready: the provider withdrew all of it. Deployment vk-%s in %s serves it"
 		}
-		return finding(code, where, "it is not ready: "+either(words(ready), "nobody reports"), remedy, name, p.OnConsumer)
+		return finding(code, where, "it is not ready: "+either(seen.Said(ready), "nobody reports"), remedy, name, p.OnConsumer)
 	}
 	allocatable := amounts(n, "status", "allocatable")
 	for _, r := range share.Resources.Names() {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -98,7 +99,7 @@ func remoteTrouble(o *unstructured.Unstructured, provider string) string {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "remoteNamespacesConditions", provider)
 	for _, entry := range list {
 		if c, ok := entry.(map[string]any); ok && field(c, "type") == "Ready" && field(c, "status") != "True" {
-			return " (" + words(c) + ")"
+			return " (" + seen.Said(c) + ")"
 		}
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 // Names that Liqo v1.2.0 reads (its pkg/consts).
@@ -105,7 +106,7 @@ func checkForeign(p *Picture) []Finding {
 			return finding(IdentityRefused, where, "Liqo does not get through to the provider's API server, which answers here: its identity is not taken there any more",
 				"the daemon renews it within minutes: see in its log why it does not; else the way from %s to %s", c.Name, either(text(u, "status", "apiServerUrl"), p.Provider.Name))
 		}
-		return finding(ForeignUnreachable, where, "Liqo does not reach the provider's API server: "+words(s),
+		return finding(ForeignUnreachable, where, "Liqo does not reach the provider's API server: "+seen.Said(s),
 			"see whether the API server of %s runs, and whether %s reaches %s", p.Provider.Name, c.Name, either(text(u, "status", "apiServerUrl"), "it"))
 	}
 	return checkNetwork(p, u, where)
@@ -128,7 +129,7 @@ func checkNetwork(p *Picture, foreign *unstructured.Unstructured, where string) 
 	}
 	s := conditionAt(foreign, "NetworkConnectionStatus", "status", "modules", "networking", "conditions")
 	if field(s, "status") != "Established" {
-		return finding(NetworkDown, where, "Liqo's gateways are not connected, so that nothing reaches the pods on its nodes from here: "+either(words(s), "there is no Connection"),
+		return finding(NetworkDown, where, "Liqo's gateways are not connected, so that nothing reaches the pods on its nodes from here: "+either(seen.Said(s), "there is no Connection"),
 			"see the gateways' pods on both clusters, and whether the one that is a client reaches the other's Service (kubectl get gatewayservers,gatewayclients,connections -A)")
 	}
 	return nil

@@ -142,15 +142,6 @@ func field(c map[string]any, name string) string {
 	return s
 }
 
-// words are a condition's reason and message.
-func words(c map[string]any) string {
-	reason, message := field(c, "reason"), field(c, "message")
-	if reason == "" || message == "" {
-		return reason + message
-	}
-	return reason + ": " + message
-}
-
 // amounts are quantities of an object; one that cannot be read is left out.
 func amounts(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
 	raw, _, _ := unstructured.NestedMap(u.Object, path...)

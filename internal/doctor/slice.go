@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -96,7 +97,7 @@ func sliceStatus(p *Picture, s *unstructured.Unstructured, where string) []Findi
 	class := text(s, "spec", "class")
 	switch {
 	case field(resources, "status") == "Denied":
-		return finding(SliceDenied, where, "the provider denies it: "+words(resources), "ask those who run %s; after half a minute the contract goes elsewhere if it can", p.Provider.Name)
+		return finding(SliceDenied, where, "the provider denies it: "+seen.Said(resources), "ask those who run %s; after half a minute the contract goes elsewhere if it can", p.Provider.Name)
 	case authentication == nil && resources == nil && (class == "" || class == manifests.ClassDefault) && p.Provider.read(ValidatingBindings) && p.closed():
 		return finding(SliceUnanswered, where, "the provider refuses slices of class default to other clusters, and its agent does not enforce the ledger, so that contracts are of that class",
 			"let the agent of %s enforce (install/agent), or use the component not-enforced of install/provider there", p.Provider.Name)

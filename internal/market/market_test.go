@@ -180,7 +180,7 @@ func TestAgeWhenTheClockGoesBack(t *testing.T) {
 }
 
 // While nobody can be heard time changes nothing, also where the clock goes back
-// meanwhile: an instant that has passed and changes nothing would be due for ever.
+// meanwhile: an instant that has passed and changes nothing would stay due.
 func TestNothingIsDueWhileNobodyIsHeard(t *testing.T) {
 	c := newClock()
 	m := market.New(market.Options{Now: c.Now})

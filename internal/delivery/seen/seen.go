@@ -1,5 +1,5 @@
 // Package seen reads what objects of a cluster say of themselves: conditions and
-// quantities. It is pure; delivery calls it, with objects of its caches that anybody may
+// quantities. It is pure; delivery and doctor call it, with objects that anybody may
 // have written.
 package seen
 
