@@ -60,12 +60,22 @@ type ContractSpec struct {
 	VirtualNode *VirtualNodeSpec `json:"virtualNode,omitempty"`
 	// NodeSelector is the provider's nodes behind the flavor, where virtual nodes are made without Liqo: pods are pinned to them through it. Else the slice's status does that.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Nodes are the provider's nodes on which the contract lies and what it has of each: one virtual node each. None where the flavor tells no nodes, or the contract has no accelerator.
+	Nodes []ContractNode `json:"nodes,omitempty"`
 	// Grace bounds the contract's release: so long after it began, pods that a PodDisruptionBudget still keeps on its Nodes are deleted. None: budgets are respected for as long as it takes.
 	Grace Duration `json:"grace,omitzero"`
 	// Priority the intent had, for deciding whose contract becomes excess first.
 	Priority int32 `json:"priority,omitempty"`
 	// Preemptible is false where the intent may not be displaced; absent where it may. It counts while the intent's file cannot be read.
 	Preemptible *bool `json:"preemptible,omitempty"`
+}
+
+// ContractNode is what a contract has of one of its provider's nodes.
+type ContractNode struct {
+	// Node by its hash, as the provider's agent reports it (the value of the label fleetbroker.io/node); of a file's flavor a number from 0.
+	Node string `json:"node"`
+	// Resources of it, in the names that the slice carries.
+	Resources Resources `json:"resources"`
 }
 
 // ContractGPU describes the cards behind a contract.

@@ -33,7 +33,7 @@ func (f *Flavor) SameButUse(o *Flavor) bool {
 	}
 	x, y := *f, *o
 	for _, s := range [...]*FlavorSpec{&x.Spec, &y.Spec} {
-		s.Used, s.Held, s.Refused, s.Usage = nil, nil, nil, nil
+		s.Used, s.Held, s.HeldOn, s.Refused, s.Usage = nil, nil, nil, nil, nil
 	}
 	return reflect.DeepEqual(x, y)
 }
@@ -50,6 +50,10 @@ type FlavorSpec struct {
 	Used Resources `json:"used,omitempty"`
 	// Held is, per contract, what is granted or still running under it.
 	Held map[string]Resources `json:"held,omitempty"`
+	// Nodes is how the capacity lies on nodes, which bounds what one pod can have; absent: all of it counts as one node.
+	Nodes *FlavorNodes `json:"nodes,omitempty"`
+	// HeldOn is, per contract that names nodes, what of Held lies on which node, by the node's hash.
+	HeldOn map[string]map[string]Resources `json:"heldOn,omitempty"`
 	// Refused is, per contract, why the provider does not honour it: its own workloads came first, or its administrator says so.
 	Refused map[string]string `json:"refused,omitempty"`
 	// Usage is, per contract, how much of what it holds its pods really use, on average over the last hour or so; overcommit.maxRisk goes by it, and takes a contract that is not listed to use all it holds.
@@ -82,6 +86,29 @@ type FlavorSpec struct {
 	Cordon bool `json:"cordon,omitempty"`
 	// Drain moves contracts elsewhere by this time.
 	Drain Time `json:"drain,omitzero"`
+}
+
+// FlavorNodes is how a flavor lies on nodes: a file states Count nodes of one Size, an
+// agent reports Groups. Never both.
+type FlavorNodes struct {
+	// Count of equal nodes, where nobody reports them one by one.
+	Count int64 `json:"count,omitempty"`
+	// Size of one of them: what pods can have of it, every resource.
+	Size Resources `json:"size,omitempty"`
+	// Groups of nodes that are equal in shape, free and labels.
+	Groups []NodeGroup `json:"groups,omitempty"`
+}
+
+// NodeGroup is nodes of one flavor that are equal in all that a pod can ask of them.
+type NodeGroup struct {
+	// Shape is what is allocatable on one node, every resource.
+	Shape Resources `json:"shape"`
+	// Free is what the provider's own pods leave of it; what contracts hold is not taken off. Absent: all of the shape.
+	Free Resources `json:"free,omitempty"`
+	// Labels of topology in which the flavor's nodes differ, such as a rack or an NVLink domain.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Nodes by hash: the value of the label fleetbroker.io/node, salted per cluster.
+	Nodes []string `json:"nodes"`
 }
 
 // FlavorGPU describes a flavor's cards.

@@ -34,6 +34,9 @@ const (
 	// AnnotationFlavor on a slice names the contract's flavor: Liqo copies it to
 	// the provider, whose agent tells by it what each slice holds of which flavor.
 	AnnotationFlavor = Group + "/flavor"
+	// LabelNode on a provider's node is its hash, which its agent puts there and reports:
+	// virtual nodes that lie on one node are pinned to it by this label.
+	LabelNode = Group + "/node"
 	// LabelEnforcement on a flavor is the limits enforcement of Liqo on its
 	// cluster, as the Quotas there say: None, Soft or Hard.
 	LabelEnforcement = Group + "/enforcement"
