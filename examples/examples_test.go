@@ -5,7 +5,9 @@ package examples
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli"
+	"github.com/fleetbroker/fleetbroker/internal/howto"
 )
 
 var update = flag.Bool("update", false, "rewrite the output in the READMEs")
@@ -29,8 +35,8 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fleets) != 12 {
-		t.Fatalf("there are %d fleets, want 12", len(fleets))
+	if len(fleets) != 13 {
+		t.Fatalf("there are %d fleets, want 13", len(fleets))
 	}
 	for _, f := range fleets {
 		dir := filepath.Dir(f)
@@ -40,8 +46,89 @@ func TestExamples(t *testing.T) {
 				t.Errorf("validate ends with %d: %s", code, out)
 			}
 			compare(t)
+			workloads(t)
 		})
 	}
+}
+
+// workloads compares each workload beside an intent with the manifest that is made of what
+// the intent gets, or would get in its window.
+func workloads(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("workloads/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		return
+	}
+	if intents, _ := filepath.Glob("intents/*/*.yaml"); len(intents) != len(files) {
+		t.Errorf("there are %d workloads for %d intents", len(files), len(intents))
+	}
+	held := planned(t)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var is struct {
+			Kind string `json:"kind"`
+		}
+		if err := yaml.Unmarshal(b, &is); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		contracts := held[strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "workloads/"), ".yaml")]
+		if len(contracts) == 0 {
+			t.Errorf("%s: its intent gets nothing", file)
+			continue
+		}
+		want := howto.Manifest(is.Kind, contracts)
+		if *update {
+			err = os.WriteFile(file, []byte(want), 0o644) //nolint:gosec // for everybody to read
+		} else if string(b) != want {
+			err = fmt.Errorf("it is\n%s\nand the intent gets\n%s", b, want)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// planned are the contracts that a plan makes, by intent: now, and where a window
+// keeps an intent waiting, in its window.
+func planned(t *testing.T) map[string][]*v1alpha1.Contract {
+	t.Helper()
+	out := map[string][]*v1alpha1.Contract{}
+	for _, at := range []string{"2026-11-20T11:00:00Z", "2026-11-20T23:00:00Z"} {
+		code, text := fleetbroker(t, "plan", "-o", "json", "--at", at)
+		if code == 1 {
+			t.Fatalf("plan: %s", text)
+		}
+		var plan struct {
+			Intents []struct {
+				Tenant, Name string
+				Contracts    []struct {
+					Name, Consumer string
+					Resources      v1alpha1.Resources
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &plan); err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range plan.Intents {
+			if len(out[it.Tenant+"/"+it.Name]) > 0 {
+				continue
+			}
+			for _, has := range it.Contracts {
+				c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: has.Name, Namespace: it.Tenant}}
+				c.Spec.Intent.Name, c.Spec.Consumer, c.Spec.Slice, c.Spec.Resources = it.Name, has.Consumer, has.Name, has.Resources
+				c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: it.Tenant}}}
+				out[it.Tenant+"/"+it.Name] = append(out[it.Tenant+"/"+it.Name], c)
+			}
+		}
+	}
+	return out
 }
 
 // compare runs every command that the README shows.
