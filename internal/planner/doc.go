@@ -14,6 +14,8 @@
 //	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
 //	alike      which offers are alike to a condition in CEL, for match
 //	lacking    which fact each offer fails, for all classes that demand the same
+//	keys       what makes two requests one class, as bytes
+//	tariff     exact prices, for match
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	domain     which domains replicas share, and what those have room for
 //	booking    what is free of an offer over time, in plain numbers
