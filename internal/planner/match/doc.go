@@ -31,7 +31,7 @@
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Classes that demand the same facts share which offer fails which (package lacking);
-//     what sharedFact newly looks at is in factsKey (making.go).
+//     what sharedFact newly looks at is in factsKey (making.go; TestFactsKey_AsksForEveryField…).
 //   - What is evicted from memory (Trim) changes no answer: a class that is asked again
 //     finds what it had.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the
