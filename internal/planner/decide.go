@@ -3,6 +3,7 @@ package planner
 import (
 	"maps"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 )
 
@@ -137,8 +138,8 @@ func (r *round) settle() {
 // consolidate looks for better offers where the fleet wants them.
 func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
-	if r.consolidating() {
-		newConsolidation(r).run()
+	if consolidate.Wanted(r.Fleet) {
+		consolidate.Run(&r.Settler)
 	}
 }
 

@@ -14,14 +14,18 @@
 //	quantity, inventory, match, account, lifecycle   sizes, offers, classes, accounts, phases
 //	alike      which offers are alike to a condition in CEL, for match
 //	lacking    which fact each offer fails, for all classes that demand the same
+//	keys       what makes two requests one class, as bytes
+//	tariff     exact prices, for match
 //	batch      solves what came at once, in plain numbers; knows nothing of contracts
 //	domain     which domains replicas share, and what those have room for
 //	booking    what is free of an offer over time, in plain numbers
 //	draft      the working state of a round, and how it is taken back
 //	said       what offers fail, in words
+//	rules      where other replicas and intents are, and what keeps one from a provider
 //	place      finds places for what jobs want, and takes them
 //	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does
+//	consolidate  moves what works to offers that have become better
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
 //	beyond     counts what exists beyond what the fleet allows now
@@ -73,9 +77,8 @@
 //     others are package settle's.
 //   - serve, batch: serve.go: those that wait have their turns, and what came at once is
 //     solved as a batch (repair.go, problem.go), until nobody gives way.
-//   - consolidate: consolidate.go: better offers are proposed or moved to, by a rule of
-//     savings against disruption; consolidate_whole.go: replicas that share a domain
-//     together.
+//   - consolidate: package consolidate: better offers are proposed or moved to, by a rule
+//     of savings against disruption.
 //   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
 //     totals.go, notes.go: sums and remarks. explanation.go: one intent in full.
 //   - check: invariants.go: the result is asked again by other means (package invariant).
@@ -107,7 +110,7 @@
 //
 // Where an intent's other replicas are (placement.spread), and where other
 // intents of its tenant do (together, apart), is asked of each candidate after
-// capacity and its money (place/rules.go, place/spread.go); a gang that is spread by
+// capacity and its money (package rules); a gang that is spread by
 // several keys and finds too few places one by one is seated with all its replicas in
 // view (place/seating.go); intents that belong together and wait at once are placed as
 // one (place/together.go). The rules hold for what is

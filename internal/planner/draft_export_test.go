@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
+	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/explain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -185,7 +186,7 @@ func (t *Trial) doAhead(operation string, n int) bool {
 		r.EditJob(j)
 		draft.OnAxis(&r.Draft).CancelBooking(j, j.Booked[0], v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "a test")
 	case "consolidate":
-		newConsolidation(r).run()
+		consolidate.Run(&r.Settler)
 	case "excess":
 		r.settleExcess()
 	}

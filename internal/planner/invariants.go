@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // checkInvariants asks the finished plan, by other means than those that made
@@ -133,12 +134,12 @@ func apartGangs(r *round, bad map[[2]string]string) {
 		old := map[string]bool{}
 		for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
 			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] {
-				old[r.DomainOf(c, w.By, w.Label)] = true
+				old[rules.DomainOf(&r.Draft, c, w.By, w.Label)] = true
 			}
 		}
 		delete(old, "") // outside of all counts for none
 		for _, c := range list {
-			d := r.DomainOf(c, w.By, w.Label)
+			d := rules.DomainOf(&r.Draft, c, w.By, w.Label)
 			if d == "" || len(old) > 0 && !old[d] {
 				bad[k] = fmt.Sprintf("%s would not be in one %s with the rest of its intent (placement.within)", c.Metadata.Name, match.KindOf(w.By, w.Label))
 			}

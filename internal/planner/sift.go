@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
@@ -92,7 +93,7 @@ func (r *round) quick(in *model.Intent) (d draft.Decision, until v1alpha1.Time, 
 			until = lifecycle.Earlier(until, t)
 		}
 	}
-	if r.Fleet.Suspend || r.consolidating() || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || len(in.Spec.Schedule.Windows) > 0 {
+	if r.Fleet.Suspend || consolidate.Wanted(r.Fleet) || in.Metadata.Namespace == v1alpha1.FleetTenant || r.Probe.Is(in.Metadata.Namespace, in.Metadata.Name) || in.Problem != "" || len(in.Spec.Schedule.Windows) > 0 {
 		return d, until, false
 	}
 	state := r.W.Ledger.State(in.Metadata.Namespace, in.Metadata.Name)

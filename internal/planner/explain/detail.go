@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // detail is, with numbers, how an offer fails a requirement, rules those of x.
@@ -36,7 +37,7 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 	case match.ReqRefuses:
 		return o.Provider + " denied contracts on what it advertised; it is asked again at " + draft.Stamp(r.OutOfMarket(o.Provider))
 	case match.ReqRemoteNamespace, match.ReqSecret:
-		return r.BarsOf(j).Detail(o.Provider, req)
+		return rules.BarsOf(&r.Draft, j).Detail(o.Provider, req)
 	case match.ReqDenied:
 		return "it denied this intent a slice not long ago"
 	case match.ReqAccelerators:

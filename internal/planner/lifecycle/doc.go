@@ -51,7 +51,7 @@
 //	settle/denials.go       what a denial means
 //	contend/ends.go, contend/reserve.go, contend/preempt.go, contend/displace.go
 //	                        what is on its way out and need not be asked to leave
-//	planner/consolidate.go  consolidable: what may be moved for a better price
+//	consolidate/consolidate.go  consolidable: what may be moved for a better price
 //	planner/sift.go         quick: what is served as it asks
 //
 // # Who calls it

@@ -50,6 +50,11 @@ func Late(c *v1alpha1.Contract, limit time.Duration, v *View) (late bool, due v1
 // reserves, and its provider does the rest.
 func Sliced(flavorType string) bool { return flavorType == "" || flavorType == "K8Slice" }
 
+// Reserves reports whether nothing is ever delivered of an intent's contracts.
+func Reserves(in *v1alpha1.IntentSpec) bool {
+	return in.Stage == v1alpha1.StageReserve || !Sliced(in.FlavorType)
+}
+
 // Undelivered is why a contract of a flavor's type stays Reserved, none when it does
 // not.
 func Undelivered(flavorType string) ledger.Reason {

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/tariff"
 )
 
 // Accelerators are left to who asks for them: an offer that has some is no candidate for
@@ -73,15 +74,15 @@ func (w *Request) unsold(resource int) bool {
 }
 
 // free is an accelerator of a size that prices do not name, "" for none.
-func (m *Matcher) free(u *unitPrices, size quantity.Vector) string {
-	if u.whole || !m.facts.Asked {
+func (m *Matcher) free(u *tariff.Prices, size quantity.Vector) string {
+	if u.Whole() || !m.facts.Asked {
 		return ""
 	}
-	if size.At(quantity.GPU) > 0 && !u.names(quantity.GPU) {
+	if size.At(quantity.GPU) > 0 && !u.Names(quantity.GPU) {
 		return v1alpha1.GPU
 	}
 	for i := quantity.Extended; i < len(size); i++ {
-		if _, priced := u.extended[i]; size[i] > 0 && !priced && m.isAccelerator(m.facts.Names.Name(i)) {
+		if size[i] > 0 && !u.Names(i) && m.isAccelerator(m.facts.Names.Name(i)) {
 			return m.facts.Names.Name(i)
 		}
 	}
@@ -92,40 +93,16 @@ func (m *Matcher) free(u *unitPrices, size quantity.Vector) string {
 // cost nothing. They are none where the offer has one price, or none at all.
 func (m *Matcher) Unpriced(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector) []string {
 	t := m.TariffOf(o)
-	u := &t.onDemand
-	switch class {
-	case v1alpha1.Spot:
-		u = t.spot
-	case v1alpha1.Reserved:
-		u = t.reserved
-	}
-	if t.why != "" || u == nil || u.whole {
+	u := t.In(class)
+	if t.Why() != "" || u == nil || u.Whole() {
 		return nil
 	}
 	var out []string
 	for i, n := range size {
-		if n > 0 && !u.names(i) {
+		if n > 0 && !u.Names(i) {
 			out = append(out, m.facts.Names.Name(i))
 		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-// names reports whether prices name one of a resource. Nobody prices pods.
-func (u *unitPrices) names(resource int) bool {
-	switch resource {
-	case quantity.CPU:
-		return u.priced&pricedCPU != 0
-	case quantity.Memory:
-		return u.priced&pricedMemory != 0
-	case quantity.Storage:
-		return u.priced&pricedStorage != 0
-	case quantity.GPU:
-		return u.priced&pricedGPU != 0
-	case quantity.Pods:
-		return true
-	}
-	_, priced := u.extended[resource]
-	return priced
 }

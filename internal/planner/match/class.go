@@ -294,8 +294,8 @@ func (s *Class) Best(admit func(*Candidate) bool, thrifty bool) (best *Candidate
 	if s.Fitting == 0 {
 		return nil, nil
 	}
-	if !s.once[flag(thrifty)] {
-		s.once[flag(thrifty)] = true
+	if !s.once[order(thrifty)] {
+		s.once[order(thrifty)] = true
 		n := s.scan(admit, thrifty)
 		if n == 0 {
 			return nil, nil
@@ -321,9 +321,17 @@ func (s *Class) Best(admit func(*Candidate) bool, thrifty bool) (best *Candidate
 	return s.top[0], s.top[1:n]
 }
 
+// order is where what is kept by score, or by price for thrift, is found.
+func order(thrifty bool) int {
+	if thrifty {
+		return 1
+	}
+	return 0
+}
+
 // byRank is the order of the candidates that fit.
 func (s *Class) byRank(thrifty bool) *ranking {
-	k := &s.ranked[flag(thrifty)]
+	k := &s.ranked[order(thrifty)]
 	if *k == nil {
 		*k = newRanking(s.Candidates, thrifty)
 	}

@@ -4,7 +4,7 @@
 //	Ask ─► Request ─► Class: facts ─► candidates: size, price, score ─► Best
 //
 //	request.go       an alternative of an intent, made ready for comparing
-//	key.go, keybuffer.go   what makes two requests one class
+//	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
 //	kept.go          the memory that all of them may take
@@ -15,7 +15,7 @@
 //	where.go         an offer's labels, domains and latency
 //	cards.go         … on the cards of an offer that sells parts of them
 //	accelerators.go  … and who is kept off accelerators
-//	price.go, transfer.go, pricing.go   exact prices, and what an intent affords
+//	price.go, pricing.go, transfer.go   what a candidate costs (package tariff), and what an intent affords
 //	score.go, objective.go, fragments.go   the terms of a score
 //	ranking.go       the order of the candidates
 //	matcher.go       what is remembered from round to round
@@ -31,7 +31,7 @@
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Classes that demand the same facts share which offer fails which (package lacking);
-//     what sharedFact newly looks at is in factsKey (making.go).
+//     what sharedFact newly looks at is in factsKey (making.go; TestFactsKey_AsksForEveryField…).
 //   - What is evicted from memory (Trim) changes no answer: a class that is asked again
 //     finds what it had.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the

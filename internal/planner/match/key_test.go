@@ -97,6 +97,8 @@ func something(t *testing.T, path string, typ reflect.Type) reflect.Value {
 		return reflect.ValueOf(&d)
 	case reflect.TypeFor[v1alpha1.Duration]():
 		return reflect.ValueOf(v1alpha1.Duration{Duration: time.Minute})
+	case reflect.TypeFor[time.Time]():
+		return reflect.ValueOf(time.Unix(1_900_000_000, 0))
 	case reflect.TypeFor[v1alpha1.Resources]():
 		return reflect.ValueOf(v1alpha1.Resources{"rdma/hca": v1alpha1.AmountOf(1)})
 	}
@@ -114,7 +116,11 @@ func something(t *testing.T, path string, typ reflect.Type) reflect.Value {
 		v.Set(reflect.MakeSlice(typ, 1, 1))
 	case reflect.Map:
 		v.Set(reflect.MakeMap(typ))
-		v.SetMapIndex(reflect.ValueOf("k"), reflect.ValueOf("v"))
+		value := reflect.ValueOf("v")
+		if typ.Elem().Kind() != reflect.String {
+			value = something(t, path, typ.Elem())
+		}
+		v.SetMapIndex(reflect.ValueOf("k"), value)
 	case reflect.Pointer:
 		v.Set(reflect.New(typ.Elem()))
 	default:

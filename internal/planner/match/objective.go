@@ -4,6 +4,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/tariff"
 )
 
 // Power of what is not a card, from the Cloud Carbon Footprint methodology
@@ -132,7 +133,7 @@ func emission(o *inventory.Offer, size quantity.Vector) (grams float64, known bo
 	if carbon == nil {
 		return 0, false
 	}
-	watts := wattsPerCore*float64(size.At(quantity.CPU))/milli + wattsPerGi*float64(size.At(quantity.Memory))/gibi
+	watts := wattsPerCore*float64(size.At(quantity.CPU))/tariff.Milli + wattsPerGi*float64(size.At(quantity.Memory))/tariff.Gibi
 	if n := cardsOf(o, size); n > 0 {
 		g := o.Flavor.Spec.GPU
 		if g == nil {

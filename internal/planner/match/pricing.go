@@ -77,13 +77,13 @@ func (p *pricer) of(o *inventory.Offer, i int) *Pricing {
 		t = p.matcher.TariffOf(o)
 	}
 	// A flat price is shared out by the offer's capacity.
-	if p.alone || stepped || t.onDemand.flat > 0 {
+	if p.alone || stepped || t.Flat() {
 		return p.next(o, t, size)
 	}
-	for len(p.said) <= t.number {
-		p.said = append(p.said, make([]said, max(t.number+1, len(p.matcher.tariffs))-len(p.said))...)
+	for len(p.said) <= t.Number {
+		p.said = append(p.said, make([]said, max(t.Number+1, len(p.matcher.tariffs))-len(p.said))...)
 	}
-	was, region := &p.said[t.number], ""
+	was, region := &p.said[t.Number], ""
 	if p.request.moves() {
 		region = o.Location.Region
 	}
@@ -103,7 +103,7 @@ func (p *pricer) of(o *inventory.Offer, i int) *Pricing {
 func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pricing {
 	out := p.room()
 	*out = p.matcher.choosePrice(p.request, o, size)
-	out.Vague = t.unpriced || p.matcher.transferUnknown(p.request, o)
+	out.Vague = t.Unpriced() || p.matcher.transferUnknown(p.request, o)
 	out.MilliCards = size.At(quantity.GPU) * 1000 / o.UnitsPerCard
 	return out
 }
@@ -172,9 +172,9 @@ func (m *Matcher) choosePrice(w *Request, o *inventory.Offer, size quantity.Vect
 		p.FailsMoney = ReqTransfer
 		return p
 	}
-	if t.why != "" {
+	if t.Why() != "" {
 		p.Quote.Class = v1alpha1.OnDemand
-		if !t.unpriced || w.Money.Limited {
+		if !t.Unpriced() || w.Money.Limited {
 			p.FailsMoney = ReqPrice
 		}
 		return p

@@ -4,6 +4,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/tariff"
 )
 
 // monthHours is the term by which moving the data of an open-ended intent is
@@ -30,7 +31,7 @@ func (m *Matcher) transferPrice(from, to string) (perGi int64, ok bool) {
 			}
 			factor = rate.Rate
 		}
-		return pico(t.PerGi, factor), true
+		return tariff.Pico(t.PerGi, factor), true
 	}
 	return 0, false
 }
@@ -56,7 +57,7 @@ func (m *Matcher) Transfer(w *Request, o *inventory.Offer) (hourly quantity.Micr
 	}
 	part, whole := w.share()
 	sum := quantity.Wide{}.AddProduct(perGi, d.EgressGiPerHour, part*seconds).AddProduct(perGi, d.SizeGi, part*3600)
-	by := uint64(whole) * picoOfMicro * uint64(seconds)
+	by := uint64(whole) * tariff.PicoOfMicro * uint64(seconds)
 	return quantity.Micro(min(sum.Add(by-1).Quo(by), int64(quantity.Unlimited)/4)), true
 }
 
@@ -100,6 +101,6 @@ func (m *Matcher) TransferEstimate(w *Request, o *inventory.Offer) *v1alpha1.Tra
 	}
 	perGi, _ := m.transferPrice(d.Region, o.Location.Region)
 	part, whole := w.share()
-	once := quantity.Micro(quantity.Wide{}.AddProduct(perGi, d.SizeGi, part).Div(uint64(whole) * picoOfMicro))
+	once := quantity.Micro(quantity.Wide{}.AddProduct(perGi, d.SizeGi, part).Div(uint64(whole) * tariff.PicoOfMicro))
 	return &v1alpha1.TransferEstimate{From: d.Region, To: o.Location.Region, Once: once.Decimal(), Hourly: hourly.Decimal(), Currency: m.facts.Books.Currency}
 }

@@ -95,4 +95,9 @@ func Words(req string) string { return wordingOf(req).words }
 
 // Tier ranks requirements for people: 0 for those that only a change of a file
 // can meet, 1 for those that time may.
-func Tier(req string) int { return int(flag(wordingOf(req).later)) }
+func Tier(req string) int {
+	if wordingOf(req).later {
+		return 1
+	}
+	return 0
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // adapt makes a contract what its intent now asks for. What it has already is kept
@@ -94,7 +95,7 @@ func (r inPlace) same(alt v1alpha1.ResourceRequest) (size quantity.Vector, q mat
 // stay: offload, labels, priority, path, a longer term.
 func (r inPlace) rewrite(transfer *v1alpha1.TransferEstimate) {
 	j, c := r.job, r.contract
-	if r.BarsOf(j).Breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; the next one finds it remapped
+	if rules.BarsOf(&r.Draft, j).Breaks(c.Spec.Provider) == match.ReqRemoteNamespace { // taken in this very round; the next one finds it remapped
 		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 		return
 	}
@@ -141,7 +142,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	draft.OnAxis(&r.Placer.Draft).Narrow(&l.Limits, r.Now, j.End)
 	broken := l.Rejects(&cand)
 	r.Rollback(m)
-	if r.BarsOf(j).Breaks(o.Provider) == match.ReqRemoteNamespace {
+	if rules.BarsOf(&r.Draft, j).Breaks(o.Provider) == match.ReqRemoteNamespace {
 		return false
 	}
 	if broken != "" && grows {
@@ -212,7 +213,7 @@ func DrainedTo(c *v1alpha1.Contract) v1alpha1.Phase {
 // its size, its place, or its price class. What it costs stays as it was booked.
 func Rewritten(r *Placer, j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract {
 	here := inPlace{r, j, r.For(j, Request{}, 1), c, r.OfferOf(c)}
-	if o := here.offer; o == nil || c.Spec.Consumer != j.Consumer || !c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) || !r.obeys(j, here.how, c, o) || r.BarsOf(j).Breaks(c.Spec.Provider) != "" {
+	if o := here.offer; o == nil || c.Spec.Consumer != j.Consumer || !c.Spec.VirtualNode.SameNodes(j.In.Spec.VirtualNode) || !r.obeys(j, here.how, c, o) || rules.BarsOf(&r.Draft, j).Breaks(c.Spec.Provider) != "" {
 		return nil
 	}
 	for _, alt := range j.Alternatives() {

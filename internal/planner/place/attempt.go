@@ -66,7 +66,7 @@ func (x *attempt) one(i int) *draft.Failure {
 	j, t, others := x.job, x.tasks[i], int64(len(x.tasks)-i-1)
 	s := x.ClassFor(j, x.how, x.alt)
 	l := x.LimitsFor(j, x.how, s, x.spent, others)
-	l.Rules = x.rulesFor(j, x.how, s, t.Replica, x.placed, x.old).seated(x.seats, i)
+	l.Rules = x.rulesFor(j, x.how, s, t.Replica, x.placed, x.old).Seated(x.seats, i)
 	if !x.how.Unasked {
 		x.Looked(j, s, l)
 	}

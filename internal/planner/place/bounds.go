@@ -5,6 +5,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // LimitsAhead are the limits of one more booking of a request's replicas for [from, to),
@@ -22,7 +23,7 @@ func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match
 func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
-	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, r.BarsOf(j), untilBookedFor(r, j, q)
+	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, rules.BarsOf(&r.Draft, j), untilBookedFor(r, j, q)
 	draft.OnAxis(&r.Draft).Narrow(&l.Limits, r.Now, j.End)
 	reserve := quantity.Micro(0)
 	if s.Cheapest < quantity.Unlimited {
@@ -51,21 +52,22 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
 	within := withinRules(r, j, q, placed, except)
-	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
+	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
 		return nil
 	}
-	x := &Rules{only: q.provider, within: within}
-	x.Spread = make([]spreadRule, 0, len(p.Spread))
+	x := &Rules{Only: q.provider, Within: within}
+	x.Spread = make([]rules.Spread, 0, len(p.Spread))
 	for i := range p.Spread {
-		x.Spread = append(x.Spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
+		sp := &p.Spread[i]
+		x.Spread = append(x.Spread, rules.SpreadOf(&r.Draft, sp, j, domainsOf(s, sp.By, sp.Label), replica, placed, except))
 	}
 	for _, name := range related.Together[k] {
-		if at := r.providersOf(j.TenantName, name, false); len(at) > 0 {
-			x.Together = append(x.Together, neighbour{name, at})
+		if at := rules.ProvidersOf(&r.Draft, j.TenantName, name, false); len(at) > 0 {
+			x.Together = append(x.Together, rules.Neighbour{Name: name, Providers: at})
 		}
 	}
-	for _, name := range related.apart[k] {
-		for _, provider := range r.providersOf(j.TenantName, name, true) {
+	for _, name := range related.Apart[k] {
+		for _, provider := range rules.ProvidersOf(&r.Draft, j.TenantName, name, true) {
 			if x.Apart == nil {
 				x.Apart = map[string]string{}
 			}

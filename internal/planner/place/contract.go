@@ -106,7 +106,7 @@ func (r contractWriter) inscribe(s *v1alpha1.ContractSpec) {
 		s.Enforcement = in.Enforcement
 	}
 	s.Stage = ""
-	if reserves(in) {
+	if lifecycle.Reserves(in) {
 		s.Stage = v1alpha1.StageReserve
 	}
 }

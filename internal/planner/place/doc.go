@@ -11,10 +11,9 @@
 //	failover.go      what a provider no longer serves goes elsewhere
 //	update.go        changes that go step by step
 //	limits.go, spend.go   what a placement may still take of quota and budgets
-//	rules.go, spread.go   where other replicas and intents are
-//	bounds.go        limits, rules and bars of one more replica, put together
+//	related.go       which intents are together and apart, kept from round to round
+//	bounds.go        limits, rules and bars (package rules) of one more replica, put together
 //	memo.go          what was found out of a class
-//	bars.go          namespaces and Secrets that keep an intent from a provider
 //	within.go, whole.go   replicas that share a domain, and what moves as a whole
 //	domains.go       the search for a domain that holds all
 //	seating.go       gangs spread by several keys, with all replicas in view

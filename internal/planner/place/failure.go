@@ -77,7 +77,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 		default:
 			f.Code = lifecycle.CodeQuota
 		}
-		if text := cmp.Or(l.bars.brokenText(s, l.Rejects, top), l.Rules.brokenText(s, l.Rejects, top), l.booked.brokenText(s, l.Rejects, top), r.Accounts.Text(l.Tenant, top)); text != "" {
+		if text := cmp.Or(l.bars.Broken(s, l.Rejects, top), l.Rules.Broken(s, l.Rejects, top), l.booked.brokenText(s, l.Rejects, top), r.Accounts.Text(l.Tenant, top)); text != "" {
 			f.Text = text + "; " + f.Text
 		}
 	case strings.HasPrefix(commonest(f.Rejected), "budget."):

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // Placer places what intents want.
@@ -38,7 +39,7 @@ type Learned struct {
 	// Relatives are the intents with together or apart.
 	Relatives map[[2]string]bool
 	// Related are the intents that are together or apart; made on first use.
-	Related *relations
+	Related *rules.Relations
 }
 
 // New is one in which nothing has happened.

@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // Limits of the tenant, for what is left of them after this round's earlier
@@ -39,7 +40,7 @@ type Limits struct {
 	// Rules on where the replica may be placed, nil for none.
 	Rules *Rules
 	// bars on providers for what the intent names there, nil for none.
-	bars *bars
+	bars *rules.Bars
 	// booked keeps it from what others have booked, nil where nothing is.
 	booked *untilBooked
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -19,4 +20,25 @@ func memoOf(s *match.Class) *classMemo {
 		s.Memo = m
 	}
 	return m
+}
+
+// domainsOf are those of the candidates that a class could ever use, in order.
+func domainsOf(s *match.Class, by, label string) []string {
+	memo, key := memoOf(s), match.KindOf(by, label)
+	if list, known := memo.spreads[key]; known {
+		return list
+	}
+	seen := map[string]bool{}
+	for i := range s.Candidates {
+		c := &s.Candidates[i]
+		if d := match.Domain(c.Offer, by, label); d != "" && c.FailsMoney == "" && (c.Size.Within(c.Offer.Capacity) || s.Request.Intent.Spec.Split != nil) {
+			seen[d] = true
+		}
+	}
+	list := draft.SortedNames(seen)
+	if memo.spreads == nil {
+		memo.spreads = map[string][]string{}
+	}
+	memo.spreads[key] = list
+	return list
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
-	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -77,11 +76,6 @@ func (q *Request) classes(j *draft.Job) *draft.Classes {
 
 // Rehearsal is the request of a dry run.
 var Rehearsal = Request{DryRun: true, Unasked: true}
-
-// reserves reports whether nothing is ever delivered of an intent's contracts.
-func reserves(in *v1alpha1.IntentSpec) bool {
-	return in.Stage == v1alpha1.StageReserve || !lifecycle.Sliced(in.FlavorType)
-}
 
 // On is the request on one provider alone.
 func (q Request) On(provider string) Request { q.provider = provider; return q }

@@ -5,6 +5,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // renames reports whether an intent chooses what a namespace of it is called at
@@ -47,7 +48,7 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if w := r.Match.WeightsOf(&j.In.Spec); !w.ByCostAlone() {
 		return false
 	}
-	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || r.BarsOf(j) != nil {
+	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
 		return false
 	}
 	if j.Replicas() == 1 {
@@ -60,7 +61,7 @@ func (r *Placer) Movable(j *draft.Job) bool {
 // Ruled reports whether an intent's place depends on where others are.
 func (r *Placer) Ruled(j *draft.Job) bool {
 	related, k := r.Relations(), draft.KeyOfJob(j)
-	return len(j.In.Spec.Placement.Spread)+len(related.Together[k])+len(related.apart[k]) > 0
+	return len(j.In.Spec.Placement.Spread)+len(related.Together[k])+len(related.Apart[k]) > 0
 }
 
 // sit notes a replica that was placed, for the repair of its batch.

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // A gang that is spread by several keys may fit, and yet the best place of one
@@ -36,7 +37,7 @@ type cell struct {
 
 // seating is a search for places of a whole gang by counts.
 type seating struct {
-	spread []spreadRule
+	spread []rules.Spread
 	cells  []cell
 	// at is the cell of each replica so far, taken how many each cell has.
 	at    []int
@@ -46,14 +47,6 @@ type seating struct {
 	dead    map[string]bool
 	failed  [][]int
 	glances int
-}
-
-// seated are the rules for the i-th of replicas with seats, if there are any.
-func (x *Rules) seated(seats [][]string, i int) *Rules {
-	if seats != nil {
-		x.seat = seats[i]
-	}
-	return x
 }
 
 // seatingOf is the search for a job's replicas, with what has room for any.
@@ -81,7 +74,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			for k := range x.spread {
 				d := x.spread[k].DomainOf(c.Offer)
 				x.cells[n].domains = append(x.cells[n].domains, d)
-				x.spread[k].count(d, 0)
+				x.spread[k].Count(d, 0)
 			}
 		}
 		to := &x.cells[n]
@@ -92,7 +85,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 	}
 	for i := range x.cells {
 		for k, d := range x.cells[i].domains {
-			n, _ := slices.BinarySearch(x.spread[k].domains, d)
+			n, _ := slices.BinarySearch(x.spread[k].Domains, d)
 			x.cells[i].at = append(x.cells[i].at, n)
 		}
 	}
@@ -168,7 +161,7 @@ func (x *seating) holds(counts []int) bool {
 // breaks reports whether one more replica in a cell would break a rule.
 func (x *seating) breaks(k int) bool {
 	for i, at := range x.cells[k].at {
-		if rule := &x.spread[i]; rule.refuses(rule.used[at]) {
+		if rule := &x.spread[i]; rule.Refuses(rule.Used[at]) {
 			return true
 		}
 	}
@@ -179,7 +172,7 @@ func (x *seating) breaks(k int) bool {
 func (x *seating) book(k, n int) {
 	x.taken[k] += n
 	for i, at := range x.cells[k].at {
-		x.spread[i].used[at] += n
-		x.spread[i].sum()
+		x.spread[i].Used[at] += n
+		x.spread[i].Sum()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // unitProviders bounds how many providers a unit is tried on.
@@ -67,7 +68,7 @@ func (r *Placer) unitOf(j *draft.Job, q Request) *unit {
 	}
 	u := &unit{r, []*draft.Job{j}}
 	for _, name := range names {
-		if len(r.providersOf(j.TenantName, name, false)) > 0 {
+		if len(rules.ProvidersOf(&r.Draft, j.TenantName, name, false)) > 0 {
 			return nil
 		}
 		if other := r.JobOf(j.TenantName, name); other != nil && len(other.Tasks) > 0 && !other.Finding() {

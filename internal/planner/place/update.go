@@ -59,7 +59,7 @@ func (r *Placer) turnOf(j *draft.Job, replica int32, old *v1alpha1.Contract) tur
 	switch {
 	case !working[replica] || old != nil && !works(old) || without < most:
 		return turnAtOnce
-	case most == 0 && len(coming) == 0 && (j.In.Spec.Split != nil || reserves(&j.In.Spec)):
+	case most == 0 && len(coming) == 0 && (j.In.Spec.Split != nil || lifecycle.Reserves(&j.In.Spec)):
 		return turnAtOnce // a reservation works as it is made
 	case most == 0 && len(coming) == 0:
 		return turnBeside

@@ -8,6 +8,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // fillWhole does all of a job's tasks in one domain where nothing of it stays where it
@@ -24,7 +26,7 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 			return q, true
 		}
 		if w.Required {
-			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.String(), Replicas(j.Concerned()))}
+			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.String(), said.Replicas(j.Concerned()))}
 		}
 	case w.Required && j.Gang() && j.In.Spec.Update == nil && j.AllChanges():
 		inPlace := func() bool {
@@ -130,7 +132,7 @@ func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
 // SharedRules are the rules on the domain that a job's replicas share alone, nil for none.
 func SharedRules(r *Placer, j *draft.Job, q Request) *Rules {
 	if within := withinRules(r, j, q, nil, nil); len(within) > 0 {
-		return &Rules{within: within}
+		return &Rules{Within: within}
 	}
 	return nil
 }
@@ -140,7 +142,7 @@ func SharedRules(r *Placer, j *draft.Job, q Request) *Rules {
 func Home(r *Placer, j *draft.Job, w domain.Kind) string {
 	home := ""
 	for i, c := range j.Live {
-		d := r.DomainOf(c, w.By, w.Label)
+		d := rules.DomainOf(&r.Draft, c, w.By, w.Label)
 		if i > 0 && d != home {
 			return ""
 		}

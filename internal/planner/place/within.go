@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // The replicas of an intent share a domain (placement.within): a provider, a zone, a
@@ -97,7 +98,7 @@ func withinRules(r *Placer, j *draft.Job, q Request, placed, except []*v1alpha1.
 func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Contract) string {
 	count := map[string]int{}
 	add := func(c *v1alpha1.Contract) {
-		count[r.DomainOf(c, w.By, w.Label)]++
+		count[rules.DomainOf(&r.Draft, c, w.By, w.Label)]++
 	}
 	stays := func(k *draft.Job, list []*v1alpha1.Contract) {
 		leaves := leaving(r, k)

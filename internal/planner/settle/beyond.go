@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // beyondLimits refuses what no intent of the fleet may ask for, before anything
@@ -83,7 +84,7 @@ func (r *Settler) remapped(j *draft.Job) (code, why string) {
 	if len(j.Live) == 0 || j.In.Spec.Offload == nil && (j.In.Spec.VirtualNode == nil || j.In.Spec.VirtualNode.KubeconfigSecretRef == nil) {
 		return "", ""
 	}
-	b := r.BarsOf(j)
+	b := rules.BarsOf(&r.Draft, j)
 	for _, c := range j.Live {
 		if !c.Status.Phase.Charged() || c.Spec.Intent.Digest == j.In.Digest {
 			continue

@@ -11,7 +11,7 @@ import (
 // on every offer of the market, for each alternative; intents that ask for the
 // same share one answer and pay once. What is asked in addition to the decision is
 // charged too: near and try by what the decisions leave (near.go), better offers
-// for what is held by the same units (consolidate.go). Explain asks the one
+// for what is held by the same units (package consolidate). Explain asks the one
 // intent that it is about, on each offer one time more than the decision does. The
 // fleet's own policies are not charged: they are reviewed with the fleet's file.
 

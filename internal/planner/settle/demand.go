@@ -11,7 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // Replicas that follow demand (spec.replicas: {min, max}).
@@ -308,5 +308,5 @@ func (r *Settler) FollowText(j *draft.Job) string {
 	if !j.Follows() || len(j.Live) == 0 || r.W.Demand[j.Consumer] != nil || j.In.Spec.Replicas.Max <= j.Least() {
 		return ""
 	}
-	return fmt.Sprintf("it stays at %s (%d to %d are allowed), because no agent of %s tells of its pods", place.Replicas(j.Served()), j.Least(), j.In.Spec.Replicas.Max, j.Consumer)
+	return fmt.Sprintf("it stays at %s (%d to %d are allowed), because no agent of %s tells of its pods", said.Replicas(j.Served()), j.Least(), j.In.Spec.Replicas.Max, j.Consumer)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
 // surplusOf picks which of an intent's replicas go when it wants only n: the
@@ -43,7 +44,7 @@ func (r *Settler) spreadWithout(j *draft.Job, gone map[int32]bool, one int32) bo
 		sp := &j.In.Spec.Placement.Spread[i]
 		used := map[string]map[int32]bool{}
 		for _, c := range j.Live {
-			d := r.DomainOf(c, sp.By, sp.Label)
+			d := rules.DomainOf(&r.Draft, c, sp.By, sp.Label)
 			if used[d] == nil {
 				used[d] = map[int32]bool{}
 			}

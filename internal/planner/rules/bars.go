@@ -1,16 +1,17 @@
-package place
+package rules
 
 import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// bars keep a job from providers for what it names there: a remote namespace
+// Bars keep a job from providers for what it names there: a remote namespace
 // that another mapping has, a Secret that its tenant may not use. nil for none.
-type bars struct {
+type Bars struct {
 	taken            map[string]string // provider → why
 	tenant           *v1alpha1.TenantSpec
 	clusters         map[string]*v1alpha1.Cluster
@@ -18,13 +19,13 @@ type bars struct {
 }
 
 // BarsOf are a job's, as of now.
-func (r *Placer) BarsOf(j *draft.Job) *bars {
-	if j.In == nil || reserves(&j.In.Spec) {
+func BarsOf(r *draft.Draft, j *draft.Job) *Bars {
+	if j.In == nil || lifecycle.Reserves(&j.In.Spec) {
 		return nil
 	}
-	var b *bars
+	var b *Bars
 	if v := j.In.Spec.VirtualNode; v != nil && v.KubeconfigSecretRef != nil {
-		b = &bars{tenant: j.Tenant.Spec, clusters: r.W.Clusters, consumer: j.Consumer, secret: v.KubeconfigSecretRef.Name}
+		b = &Bars{tenant: j.Tenant.Spec, clusters: r.W.Clusters, consumer: j.Consumer, secret: v.KubeconfigSecretRef.Name}
 	}
 	if j.In.Spec.Offload == nil {
 		return b
@@ -35,7 +36,7 @@ func (r *Placer) BarsOf(j *draft.Job) *bars {
 		remote, own := ns.RemoteName(id), draft.Mapping{Tenant: j.TenantName, Consumer: j.Consumer, Namespace: ns.Name}
 		for provider, other := range r.Holders(remote, own) {
 			if b == nil {
-				b = &bars{}
+				b = &Bars{}
 			}
 			if b.taken == nil {
 				b.taken = map[string]string{}
@@ -53,7 +54,7 @@ func takenText(provider, remote string, own, other draft.Mapping) string {
 }
 
 // Breaks is the requirement that a provider fails, "" for none.
-func (b *bars) Breaks(provider string) string {
+func (b *Bars) Breaks(provider string) string {
 	switch {
 	case b == nil:
 	case b.taken[provider] != "":
@@ -65,7 +66,7 @@ func (b *bars) Breaks(provider string) string {
 }
 
 // Detail explains with names which requirement a provider fails.
-func (b *bars) Detail(provider, req string) string {
+func (b *Bars) Detail(provider, req string) string {
 	switch {
 	case b == nil:
 		return ""
@@ -75,9 +76,9 @@ func (b *bars) Detail(provider, req string) string {
 	return fmt.Sprintf("its tenant may not use Secret %s/%s of %s: declare it under spec.secrets of its file", v1alpha1.PeeringNamespace(b.clusters, b.consumer, provider), b.secret, b.consumer)
 }
 
-// brokenText is why the first offer that only a bar keeps out is kept out; "" for
+// Broken is why the first offer that only a bar keeps out is kept out; "" for
 // what is no bar.
-func (b *bars) brokenText(s *match.Class, rejects func(*match.Candidate) string, req string) string {
+func (b *Bars) Broken(s *match.Class, rejects func(*match.Candidate) string, req string) string {
 	if b == nil || req != match.ReqRemoteNamespace && req != match.ReqSecret {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package place
+package rules
 
 import (
 	"fmt"
@@ -13,38 +13,38 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// Rules are what a replica's place must respect apart from the offer itself: where
+// Set is what a replica's place must respect apart from the offer itself: where
 // the intent's other replicas are (placement.spread), and where other intents
 // of its tenant do (placement.together, placement.apart). They change with
 // every placement, so that classes, which many intents share, know nothing of
 // them: they are asked with the limits, after capacity and money.
-type Rules struct {
-	Spread []spreadRule
+type Set struct {
+	Spread []Spread
 	// seat are the domains by each of spread that the replica was given with all
-	// others in view (seating.go), nil for any.
+	// others in view (place/seating.go), nil for any.
 	seat []string
 	// Together are the intents to be placed with, and their providers; by name.
-	Together []neighbour
+	Together []Neighbour
 	// Apart names, for a provider, the intent that must not be met there.
 	Apart map[string]string
-	// within are the domains that replicas share.
-	within []domain.Rule
-	// only is the provider that a unit of intents is being tried on, "" for any.
-	only string
+	// Within are the domains that replicas share.
+	Within []domain.Rule
+	// Only is the provider that a unit of intents is being tried on, "" for any.
+	Only string
 }
 
-// neighbour is another intent and the providers of its contracts.
-type neighbour struct {
+// Neighbour is another intent and the providers of its contracts.
+type Neighbour struct {
 	Name      string
 	Providers []string
 }
 
 // Breaks is the rule that an offer breaks, "" for none.
-func (x *Rules) Breaks(o *inventory.Offer) string {
+func (x *Set) Breaks(o *inventory.Offer) string {
 	if x == nil {
 		return ""
 	}
-	if x.only != "" && o.Provider != x.only {
+	if x.Only != "" && o.Provider != x.Only {
 		return match.ReqTogether
 	}
 	for i := range x.Together {
@@ -55,8 +55,8 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 	if x.Apart[o.Provider] != "" {
 		return match.ReqApart
 	}
-	for i := range x.within {
-		if x.within[i].Breaks(o) {
+	for i := range x.Within {
+		if x.Within[i].Breaks(o) {
 			return match.ReqWithin
 		}
 	}
@@ -68,8 +68,16 @@ func (x *Rules) Breaks(o *inventory.Offer) string {
 	return ""
 }
 
+// Seated are the rules for the i-th of replicas with seats, if there are any.
+func (x *Set) Seated(seats [][]string, i int) *Set {
+	if seats != nil {
+		x.seat = seats[i]
+	}
+	return x
+}
+
 // Detail explains with names and numbers which rule an offer breaks.
-func (x *Rules) Detail(o *inventory.Offer, req string) string {
+func (x *Set) Detail(o *inventory.Offer, req string) string {
 	if x == nil {
 		return ""
 	}
@@ -84,9 +92,9 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 	case match.ReqApart:
 		return x.Apart[o.Provider] + " is on " + o.Provider
 	case match.ReqWithin:
-		for i := range x.within {
-			if x.within[i].Breaks(o) {
-				return x.within[i].Detail(o)
+		for i := range x.Within {
+			if x.Within[i].Breaks(o) {
+				return x.Within[i].Detail(o)
 			}
 		}
 	case match.ReqSpread:
@@ -99,9 +107,9 @@ func (x *Rules) Detail(o *inventory.Offer, req string) string {
 	return ""
 }
 
-// brokenText is how the first offer that only a rule keeps out breaks it; "" for
+// Broken is how the first offer that only a rule keeps out breaks it; "" for
 // what is no rule.
-func (x *Rules) brokenText(s *match.Class, rejects func(*match.Candidate) string, req string) string {
+func (x *Set) Broken(s *match.Class, rejects func(*match.Candidate) string, req string) string {
 	if x == nil {
 		return ""
 	}
@@ -117,23 +125,14 @@ func (x *Rules) brokenText(s *match.Class, rejects func(*match.Candidate) string
 	return ""
 }
 
-// relations are the intents that must be together, over any number of steps,
+// Relations are the intents that must be together, over any number of steps,
 // and apart, each from both sides: the one that comes second follows.
-type relations struct{ Together, apart map[[2]string][]string }
+type Relations struct{ Together, Apart map[[2]string][]string }
 
-// BelongTogether reports whether a job's intent must be where another of its
-// tenant is. It would not be served in that one's place.
-func (r *Placer) BelongTogether(j *draft.Job, name string) bool {
-	return slices.Contains(r.Relations().Together[draft.KeyOfJob(j)], name)
-}
-
-// Relations are the intents that are together or apart, by name.
-func (r *Placer) Relations() *relations {
-	if r.Related != nil {
-		return r.Related
-	}
-	out := &relations{Together: map[[2]string][]string{}, apart: map[[2]string][]string{}}
-	r.Related = out
+// RelationsOf are the intents that are together or apart, by name, of those that name
+// others (relatives).
+func RelationsOf(r *draft.Draft, relatives map[[2]string]bool) *Relations {
+	out := &Relations{Together: map[[2]string][]string{}, Apart: map[[2]string][]string{}}
 	direct := map[[2]string][]string{}
 	link := func(m map[[2]string][]string, tenant, a, b string) {
 		if a != b && r.Find(tenant, b) != nil {
@@ -141,19 +140,19 @@ func (r *Placer) Relations() *relations {
 			m[[2]string{tenant, b}] = append(m[[2]string{tenant, b}], a)
 		}
 	}
-	for k := range r.Relatives {
+	for k := range relatives {
 		in := r.Find(k[0], k[1])
 		p := &in.Spec.Placement
 		for _, name := range p.Together {
 			link(direct, in.Metadata.Namespace, in.Metadata.Name, name)
 		}
 		for _, name := range p.Apart {
-			link(out.apart, in.Metadata.Namespace, in.Metadata.Name, name)
+			link(out.Apart, in.Metadata.Namespace, in.Metadata.Name, name)
 		}
 	}
-	for k, list := range out.apart {
+	for k, list := range out.Apart {
 		slices.Sort(list)
-		out.apart[k] = slices.Compact(list)
+		out.Apart[k] = slices.Compact(list)
 	}
 	for k := range direct {
 		if out.Together[k] != nil {
@@ -175,10 +174,10 @@ func (r *Placer) Relations() *relations {
 	return out
 }
 
-// providersOf are the providers of an intent's contracts, in order: of those
+// ProvidersOf are the providers of an intent's contracts, in order: of those
 // that are charged and whose provider is not lost, or of all that are held,
 // draining ones included.
-func (r *Placer) providersOf(tenant, name string, held bool) []string {
+func ProvidersOf(r *draft.Draft, tenant, name string, held bool) []string {
 	var out []string
 	add := func(c *v1alpha1.Contract) {
 		if o := r.OfferOf(c); !held && o != nil && o.State == model.Lost {

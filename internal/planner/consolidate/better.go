@@ -1,0 +1,158 @@
+package consolidate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
+)
+
+const week = 7 * 24 * time.Hour
+
+// better is an offer for a contract that would be cheaper.
+type better struct {
+	cand *match.Candidate
+	alt  int
+	// saves an hour.
+	saves quantity.Micro
+}
+
+// poolCost is what the contracts of a pool cost an hour and how much disruption
+// moving all of them would be, in thousandths.
+type poolCost struct {
+	hourly     quantity.Micro
+	disruption int64
+}
+
+// consolidation is one run of the step: what the fleet asks for, and what it finds
+// out on the way.
+type consolidation struct {
+	*settle.Settler
+	// hold is how long an offer must be better, threshold what a move must save, in
+	// millionths.
+	hold      time.Duration
+	threshold int64
+	// later are the jobs that are not looked at in this round.
+	later map[*draft.Job]bool
+	// costs are what the pools cost as the pass began, by tenant.
+	costs map[string]poolCost
+}
+
+// standingProposals are those that the ledger remembers of what is still held.
+func standingProposals(j *draft.Job) []v1alpha1.Proposal {
+	if j.State == nil {
+		return nil
+	}
+	var out []v1alpha1.Proposal
+	for _, p := range j.State.Status.Proposals {
+		if slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool { return c.Metadata.Name == p.Contract }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// disruptionOf is what moving a contract disturbs, in thousandths: 1, and a
+// hundredth of its priority.
+func disruptionOf(c *v1alpha1.Contract) int64 { return 1000 + 10*int64(max(c.Spec.Priority, 0)) }
+
+// worth is the rule of the package comment, in whole numbers.
+func (r *consolidation) worth(j *draft.Job, c *v1alpha1.Contract, saves quantity.Micro) bool {
+	pool := r.costs[j.TenantName]
+	have := quantity.Wide{}.AddProduct(int64(saves), pool.disruption, 1_000_000)
+	need := quantity.Wide{}.AddProduct(int64(pool.hourly), disruptionOf(c), r.threshold)
+	return saves > 0 && have.Compare(need) >= 0
+}
+
+// looked is among which offers a better one is looked for.
+type looked struct {
+	// only is the one, "" for any.
+	only string
+	// how is for a replica of a gang that moves as a whole to one domain, nil for a
+	// contract that moves alone: what it saves is judged with the others then.
+	how *place.Request
+}
+
+// betterFor is the cheapest better offer for a contract, or how much better the
+// one named only is. Unless one is named the threshold must be reached.
+func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among looked) *better {
+	o := r.OfferOf(c)
+	if o == nil {
+		return nil
+	}
+	alt := r.alternativeOf(j, c, o)
+	if alt < 0 {
+		return nil
+	}
+	q := r.For(j, place.Request{}, 1, c)
+	m := r.Mark()
+	defer r.Rollback(m)
+	if among.how != nil {
+		q = *among.how
+	} else {
+		r.OffAccount(c)
+	}
+	s := r.ClassFor(j, q, alt)
+	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
+	if among.how != nil {
+		l.Rules = place.SharedRules(&r.Placer, j, q)
+	}
+	only, whole := among.only, among.how != nil
+	here := s.Of(o)
+	floor, costs := -1.0, r.weekly(c.Spec.Price)
+	if here != nil {
+		stays := *here
+		stays.Resources = r.Resources(s.Request, o, here.Size, c)
+		floor = s.Request.Weights.Score(&stays)
+		costs += here.Quote.Transfer
+	}
+	var found *better
+	for i := range s.Candidates {
+		x := &s.Candidates[i]
+		if x.Fails != "" || x.Scales || x.Unasked || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.Rejects(x) != "" {
+			continue
+		}
+		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
+			continue
+		}
+		if !whole && found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
+			continue // it can be no cheaper at any hour
+		}
+		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		if !whole && (saves <= 0 || only == "" && !r.worth(j, c, saves)) {
+			continue
+		}
+		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {
+			found = &better{x, alt, saves}
+		}
+	}
+	return found
+}
+
+// alternativeOf is which of an intent's alternatives a contract serves, −1 for
+// none.
+func (r *consolidation) alternativeOf(j *draft.Job, c *v1alpha1.Contract, o *inventory.Offer) int {
+	have := inventory.Sold(r.Names, c, o.Flavor)
+	for i, alt := range j.Alternatives() {
+		w := r.RequestOf(j, alt)
+		if r.Match.FailsNature(w, o) == "" && w.Asked(o).Within(have) {
+			return i
+		}
+	}
+	return -1
+}
+
+// weekly is a price's average hour in the coming week, in the fleet's currency.
+func (r *consolidation) weekly(p v1alpha1.ContractPrice) quantity.Micro {
+	if len(p.Windows) == 0 {
+		return r.InFleet(p.Hourly, p.Currency)
+	}
+	end := v1alpha1.TimeOf(r.Now.Add(week))
+	return r.InFleet(r.Books.HoldUntil(p, r.Now, v1alpha1.Time{}, end), p.Currency) / quantity.Micro(week/time.Hour)
+}

@@ -1,0 +1,171 @@
+package consolidate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
+)
+
+// Defaults of Fleet.consolidation.
+const (
+	defaultThreshold = 500_000 // millionths
+	defaultHold      = 30 * time.Minute
+)
+
+// Wanted reports whether the fleet wants better offers looked for.
+func Wanted(fleet *v1alpha1.FleetSpec) bool {
+	m := fleet.Consolidation.Mode
+	return m == "propose" || m == "apply"
+}
+
+func newConsolidation(r *settle.Settler) *consolidation {
+	out := &consolidation{Settler: r, hold: cmp.Or(r.Fleet.Consolidation.Hold.Duration, defaultHold), threshold: defaultThreshold}
+	if t := r.Fleet.Consolidation.Threshold; t != nil {
+		out.threshold = t.Micro()
+	}
+	out.later = out.findLater()
+	return out
+}
+
+// Run looks for better offers for what the jobs of a round have.
+func Run(r *settle.Settler) { newConsolidation(r).run() }
+
+// run proposes moves, and makes them where the fleet asks for it. Each move makes the
+// pool cheaper and may thereby make another worth it, so it goes round until
+// nothing changes: a plan that was applied leaves nothing to do.
+func (r *consolidation) run() {
+	const passes = 8
+	for range passes {
+		moved := false
+		r.costs = r.poolCosts()
+		for _, j := range r.Jobs {
+			r.Match.Trim()
+			moved = r.consolidateJob(j) || moved
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+// findLater finds the jobs for which better offers do not fit into the
+// round: looking for them is charged like any other look at the market, after
+// the decisions, in another order each minute. What is proposed for them stays.
+func (r *consolidation) findLater() map[*draft.Job]bool {
+	minute := r.Now.Truncate(settle.TurnsOf).Unix()
+	var list []settle.Bidder
+	for _, j := range r.Jobs {
+		if !r.W.Deaf && r.consolidable(j) {
+			list = append(list, settle.Bidder{Job: j, Lot: settle.Lot(minute, j.TenantName, j.Name)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b settle.Bidder) int { return cmp.Compare(a.Lot, b.Lot) })
+	late := map[*draft.Job]bool{}
+	for _, x := range list {
+		j := x.Job
+		if code, _ := r.Bill.Over(j); code != "" {
+			late[j] = true
+			r.Due(v1alpha1.TimeOf(r.Now.Truncate(settle.TurnsOf).Add(settle.TurnsOf)))
+			continue
+		}
+		for _, c := range j.Live {
+			r.Bill.Charge(j, 1, c)
+		}
+	}
+	return late
+}
+
+// poolCosts are what the contracts of each tenant cost now.
+func (r *consolidation) poolCosts() map[string]poolCost {
+	out := map[string]poolCost{}
+	for _, j := range r.Jobs {
+		p := out[j.TenantName]
+		for _, c := range j.Live {
+			p.hourly += r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+			p.disruption += disruptionOf(c)
+		}
+		out[j.TenantName] = p
+	}
+	return out
+}
+
+// consolidable reports whether an intent is served as it asks by contracts that
+// all work, so that moving one is the only thing that happens to it.
+func (r *consolidation) consolidable(j *draft.Job) bool {
+	if j.In == nil || j.Silent || j.Warm() || j.Dec.Action != "" || j.Finding() || j.In.Spec.Stage == v1alpha1.StageReserve ||
+		len(j.Tasks)+len(j.Open)+j.Releasing+j.Later > 0 || len(j.Live) == 0 || j.In.Spec.Split != nil || r.Ruled(j) {
+		return false
+	}
+	return !slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool {
+		return c.Status.Phase != v1alpha1.PhaseActive || c.Status.Displaced != nil || c.Spec.Intent.Part != 0
+	})
+}
+
+// consolidateJob looks after one intent's contracts. It reports whether one was
+// moved.
+func (r *consolidation) consolidateJob(j *draft.Job) bool {
+	switch {
+	case r.W.Deaf || !r.consolidable(j):
+		if j.State != nil && (r.W.Deaf || j.Silent) {
+			r.EditJob(j)
+			j.Proposals = j.State.Status.Proposals
+		}
+		return false
+	case r.later[j]:
+		r.EditJob(j)
+		j.Proposals = standingProposals(j)
+		return false
+	}
+	if w, shares := place.Shares(&r.Placer, j); shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
+		return (&together{r, j, w}).move()
+	}
+	return r.moveOne(j)
+}
+
+// moveOne proposes better offers for an intent's contracts, and moves one of them
+// at most. It reports whether it did.
+func (r *consolidation) moveOne(j *draft.Job) bool {
+	was := map[string]v1alpha1.Proposal{}
+	if j.State != nil {
+		for _, p := range j.State.Status.Proposals {
+			was[p.Contract] = p
+		}
+	}
+	r.EditJob(j)
+	j.Proposals = nil
+	for _, c := range slices.Clone(j.Live) {
+		p, known := was[c.Metadata.Name]
+		b := r.betterFor(j, c, looked{only: p.Flavor})
+		if b == nil && known {
+			known = false
+			b = r.betterFor(j, c, looked{})
+		}
+		if b == nil {
+			continue
+		}
+		if !known {
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.Now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
+		}
+		ripe := v1alpha1.TimeOf(p.Since.Add(r.hold))
+		if r.Fleet.Consolidation.Mode == "apply" && !ripe.After(r.Now.Time) && r.worth(j, c, b.saves) && r.moveTo(j, c, b, p) {
+			return true
+		}
+		r.Due(ripe)
+		j.Proposals = append(j.Proposals, p)
+	}
+	return false
+}
+
+// moveTo makes a proposed move: the new contract next to the old one, which is
+// then released.
+func (r *consolidation) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
+	text := "saves " + b.saves.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
+	f := r.Exchange(j, place.Request{Only: b.cand.Offer}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, b.alt, b.alt+1, lifecycle.CodeConsolidated, text)
+	return f == nil
+}

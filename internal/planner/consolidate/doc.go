@@ -1,0 +1,42 @@
+// Package consolidate moves contracts that work to offers that have become better, if
+// what it saves is worth the disruption:
+//
+//	saving ÷ cost of the pool
+//	────────────────────────────────────────  ≥  threshold
+//	disruption ÷ disruption of the pool
+//
+// the rule of Karpenter's "Balanced" consolidation (RFC in
+// kubernetes-sigs/karpenter, designs/balanced-consolidation.md; its default k = 2 is our
+// threshold of 0.5). The pool is the tenant's charged contracts: whoever is
+// disturbed is who saves, and no team's contracts decide about another's. Cost
+// and saving are averages over the coming week, price windows and transfer
+// included; disruption is 1 and a hundredth of the priority, so 1 at the least.
+// With equal contracts the rule reads: save at least half of what one costs.
+//
+// An offer is better when it is cheaper and the intent's own weights do not
+// score it lower than where the contract is. It must be better, by however
+// little, for the whole of `hold`; the threshold must be reached when that
+// begins and when the move is made. The ledger remembers what is proposed since
+// when (IntentStatus.Proposals), so that a restart changes nothing.
+//
+// It never flaps: prices as they are, each move lowers the week's cost of what
+// it moves, so no place is left and come back to. Spot prices move by
+// themselves; from spot to spot nothing is moved.
+//
+//	consolidate.go   which jobs are looked at, and what is proposed and moved
+//	better.go        which offer is better for a contract, and whether that is worth it
+//	together.go      replicas that share a domain, which move as a whole
+//
+// # Invariants
+//
+//   - A contract is moved only where nothing else happens to its intent: it is served as it
+//     asks by contracts that all work.
+//   - What is tried is rolled back; what is left of it are moves made by package place and
+//     Job.Proposals.
+//   - Looking is charged like any other look at the market (settle.Settler.Bill): what does
+//     not fit into the round keeps what was proposed for it.
+//
+// # Who calls it
+//
+// The sixth step of package planner, with the round's settler. One goroutine uses that.
+package consolidate
