@@ -69,7 +69,7 @@ func (r *render) resourceSlice(c *v1alpha1.Contract) *authv1beta1.ResourceSlice 
 	// from making the virtual node anew. It stays so where virtual nodes stand in
 	// manifests of their own: Liqo would make one of the whole slice beside them.
 	meta.Annotations = map[string]string{AnnotationCreateVirtualNode: "true", v1alpha1.AnnotationFlavor: c.Spec.Flavor}
-	if releasing(c) || c.ByHand() {
+	if releasing(c) || c.Spec.ByHand() {
 		meta.Annotations[AnnotationCreateVirtualNode] = "false"
 	}
 	providerID := liqov1beta1.ClusterID(provider)
@@ -106,7 +106,7 @@ func (r *render) virtualNode(c *v1alpha1.Contract, share v1alpha1.NodeShare) *of
 		},
 	}
 	node.Name = share.Name
-	if c.ByHand() {
+	if c.Spec.ByHand() {
 		byHand(node, c, share)
 	}
 	if want := c.Spec.VirtualNode; want != nil {

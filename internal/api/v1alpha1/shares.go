@@ -18,7 +18,7 @@ func (v *VirtualNodeSpec) ByHand() bool {
 
 // ByHand reports whether the contract's virtual nodes are made from manifests alone:
 // as VirtualNodeSpec.ByHand, and where each lies on one node of the provider.
-func (c *Contract) ByHand() bool { return len(c.Spec.Nodes) > 0 || c.Spec.VirtualNode.ByHand() }
+func (s *ContractSpec) ByHand() bool { return len(s.Nodes) > 0 || s.VirtualNode.ByHand() }
 
 // IsShared reports whether a slice is shared by several virtual nodes.
 func (v *VirtualNodeSpec) IsShared() bool { return v.shares() > 0 }

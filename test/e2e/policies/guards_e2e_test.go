@@ -123,7 +123,7 @@ func testVirtualNodes(t *testing.T, cluster *env.Cluster) {
 // and nobody else pins one, moves a pin or takes it off, whatever rights they have.
 func testPins(t *testing.T, cluster *env.Cluster, admin client.Client, scheme *runtime.Scheme) {
 	const team = "dave"
-	brokers := []string{"system:serviceaccount:fleetbroker:fleetbroker", "system:serviceaccount:fleetbroker:fleet-agent", "system:serviceaccount:flux-system:fleet-vision", "system:serviceaccount:argocd:fleet-vision", remoteArgo, "ci@example.org"}
+	brokers := []string{"system:serviceaccount:fleetbroker:fleetbroker", "system:serviceaccount:fleetbroker:fleet-agent", "system:serviceaccount:flux-system:fleet-vision", "system:serviceaccount:argocd:fleet-vision", remoteArgo}
 	clients := map[string]client.Client{}
 	for _, name := range append(brokers, team, stranger) {
 		err := admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
