@@ -2,9 +2,22 @@ package onnodes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
+
+// Count is on how many nodes a flavor lies, "-" where nobody shows them.
+func Count(n *v1alpha1.FlavorNodes) string {
+	if n == nil {
+		return "-"
+	}
+	count := n.Count
+	for i := range n.Groups {
+		count += int64(len(n.Groups[i].Nodes))
+	}
+	return strconv.FormatInt(count, 10)
+}
 
 // Problem is a mistake in a flavor's file: where below spec, and what to write.
 type Problem struct {
@@ -44,6 +57,11 @@ func counted(s *v1alpha1.FlavorSpec) []Problem {
 		return []Problem{{[]any{"nodes", "size"}, err.Error()}}
 	}
 	var out []Problem
+	for _, name := range []string{v1alpha1.Memory, v1alpha1.EphemeralStorage} {
+		if bytes := n.Size[name].Int64(); bytes > 0 && bytes < 1<<20 {
+			return []Problem{{[]any{"nodes", "size", name}, fmt.Sprintf("spec.nodes.size.%s: %d is %[2]d bytes; write %[2]dGi", name, bytes)}}
+		}
+	}
 	for _, name := range s.Capacity.Names() {
 		if _, stated := n.Size[name]; !stated && !s.Capacity[name].IsZero() {
 			out = append(out, Problem{[]any{"nodes", "size"}, fmt.Sprintf("spec.nodes.size has no %s, so no pod could have any; write what one node has of it, such as %s: %q",

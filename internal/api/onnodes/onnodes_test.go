@@ -151,6 +151,7 @@ func TestFile(t *testing.T) {
 		"too few":         {`{capacity: {gpu: 32}, nodes: {count: 2, size: {gpu: 8}}}`, "the others are on no node; write the nodes of all of them, or capacity.gpu: 16", "[nodes size gpu]"},
 		"missing":         {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8}}}`, `spec.nodes.size has no memory, so no pod could have any; write what one node has of it, such as memory: "1Ti"`, "[nodes size]"},
 		"not in capacity": {`{capacity: {gpu: 32}, nodes: {count: 4, size: {gpu: 8, rdma/hca: 8}}}`, "spec.nodes.size has rdma/hca, and spec.capacity does not list it; add it there, or take it out", "[nodes size rdma/hca]"},
+		"bytes":           {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8, memory: 960}}}`, "spec.nodes.size.memory: 960 is 960 bytes; write 960Gi", "[nodes size memory]"},
 		"no count":        {`{capacity: {gpu: 32}, nodes: {size: {gpu: 8}}}`, "spec.nodes.count is missing; write how many equal nodes the capacity lies on", "[nodes count]"},
 		"bad count":       {`{capacity: {gpu: 32}, nodes: {count: -4, size: {gpu: 8}}}`, "spec.nodes.count: -4 is not a number of nodes from 1 to 10000", "[nodes count]"},
 		"groups":          {`{capacity: {gpu: 32}, nodes: {groups: [{shape: {gpu: 8}, nodes: []}]}}`, "spec.nodes.groups is what agents report", "[nodes groups]"},
@@ -162,6 +163,14 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, tt.want) || fmt.Sprint(got[0].Path) != tt.at):
 			t.Errorf("%s: %+v, want %q at %s", name, got, tt.want, tt.at)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]string{"{}": "-", "{nodes: {}}": "0", "{nodes: {count: 4}}": "4", "{nodes: {groups: [{shape: {}, nodes: [a, b]}, {shape: {}, nodes: [c]}]}}": "3"} {
+		if got := Count(spec(t, text).Nodes); got != want {
+			t.Errorf("%s: %s nodes, want %s", text, got, want)
 		}
 	}
 }
