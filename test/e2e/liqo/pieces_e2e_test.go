@@ -62,11 +62,12 @@ func (f *fleet) contractOf(tenant, intent, name string) *v1alpha1.Contract {
 	if _, err := f.Platform.Git(f.ctx, "fetch", "-q", "origin", rig.Ledger); err != nil {
 		f.t.Fatal(err)
 	}
-	text, err := f.Platform.Git(f.ctx, "show", fmt.Sprintf("FETCH_HEAD:contracts/%s/%s/%s.yaml", tenant, v1alpha1.IntentShard(intent), name))
+	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}, Spec: v1alpha1.ContractSpec{Intent: v1alpha1.ContractIntent{Name: intent}}}
+	text, err := f.Platform.Git(f.ctx, "show", "FETCH_HEAD:"+ledger.ContractPath(c))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	c := &v1alpha1.Contract{}
+	c = &v1alpha1.Contract{}
 	if err := ledger.Decode([]byte(text), c); err != nil {
 		f.t.Fatal(err)
 	}
