@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/bynode"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/agent/mirror"
 	"github.com/fleetbroker/fleetbroker/internal/agent/request"
@@ -116,6 +117,9 @@ type agent struct {
 	mirror     atomic.Pointer[mirror.Mirror]
 	toldMayNot map[authorizationv1.ResourceAttributes]bool
 	meter      *usage.Meter
+	// hasher of nodes, nil while they may not be labelled by labeler.
+	hasher  atomic.Pointer[bynode.Hasher]
+	labeler *bynode.Labeler
 	// measured is what pods used when that was read last, nil where nothing is measured.
 	measured atomic.Pointer[map[types.NamespacedName]v1alpha1.Resources]
 	// accepted is set once a broker has taken a report.
@@ -137,6 +141,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := a.admit(); err != nil {
 		return fmt.Errorf("start agent: %w", err)
 	}
+	a.labeler = bynode.NewLabeler(mgr.GetClient(), o.Log)
 	a.cluster = &cluster{id: o.Cluster, cache: mgr.GetCache(), mapper: mgr.GetRESTMapper(), log: o.Log, changed: a.touch}
 	if a.sight, err = newSight(o.Config, o.Log); err != nil {
 		return fmt.Errorf("start agent: %w", err)
@@ -331,6 +336,10 @@ func (a *agent) run(ctx context.Context) error {
 		a.measure(ctx)
 		return nil
 	})
+	group.Go(func() error {
+		a.labeler.Run(ctx)
+		return nil
+	})
 	for _, s := range a.senders {
 		group.Go(func() error {
 			s.run(ctx)
@@ -363,6 +372,7 @@ func (a *agent) collect(ctx context.Context) error {
 			return err
 		}
 		state.Enforced, state.LimitsEnforcement, state.Now = a.enforcer.Load() != nil, a.LimitsEnforcement, time.Now()
+		state.Hasher, state.Promises = a.hasher.Load(), a.book.All()
 		if in := a.instructions.Load(); in != nil {
 			state.Fleet = &in.Fleet
 		}
@@ -377,7 +387,10 @@ func (a *agent) collect(ctx context.Context) error {
 			}
 			told = problems
 		}
-		a.finish(ctx, flavors)
+		if len(next.unlabelled) > 0 {
+			a.labeler.Want(next.unlabelled)
+		}
+		a.finish(ctx, flavors, next.short)
 		a.flavors.Store(&flavors)
 		var demand *v1alpha1.Demand
 		if !a.sight.lost() { // what was known of pods is old

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/bynode"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -36,6 +37,11 @@ type State struct {
 	LimitsEnforcement string
 	// Now is when all this was read.
 	Now time.Time
+	// Hasher gives nodes their hashes; nil where the agent may not label nodes: none is
+	// reported by itself.
+	Hasher *bynode.Hasher
+	// Promises are what the ledger promises of the cluster.
+	Promises []enforce.Promise
 	// Measured is what pods use of CPU and memory, nil where nothing is measured.
 	Measured map[types.NamespacedName]v1alpha1.Resources
 }
@@ -52,6 +58,10 @@ type Memory struct {
 	// averages are what slices take of flavors that are sold more than once, by
 	// flavor and slice.
 	averages map[[2]string]usage.Average
+	// unlabelled are the hashes of nodes that do not bear them, by node.
+	unlabelled map[string]string
+	// short says of contracts why a node has not their piece of it.
+	short map[string]string
 }
 
 // Collect makes the cluster's flavors, in order of their names. Problems are
@@ -77,6 +87,7 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 		}
 	}
 	c.attribute(grants)
+	c.onNodes()
 	c.countUse()
 	c.next.primary = primary
 	return c.sorted(), c.next, problems
@@ -87,6 +98,8 @@ type load struct {
 	own    v1alpha1.Resources
 	slices map[string]v1alpha1.Resources
 	byNode map[string]v1alpha1.Resources
+	// on is by node and slice, "" for the provider's own.
+	on map[string]map[string]v1alpha1.Resources
 }
 
 // collector is the work of one Collect.
@@ -102,6 +115,8 @@ type collector struct {
 	byName  map[string]*offered
 	// strays are what slices run on nodes that are not offered.
 	strays map[string]v1alpha1.Resources
+	// strayOn is the same by node and slice.
+	strayOn map[string]map[string]v1alpha1.Resources
 	// takes is what slices' pods take, wherever they run.
 	takes map[string]v1alpha1.Resources
 }
@@ -118,9 +133,10 @@ type offered struct {
 // offloaded ones by slice too.
 func (c *collector) countPods(sliceByUser map[string]string) {
 	for i := range c.load {
-		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}}
+		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}, on: map[string]map[string]v1alpha1.Resources{}}
 	}
 	c.strays, c.takes = map[string]v1alpha1.Resources{}, map[string]v1alpha1.Resources{}
+	c.strayOn = map[string]map[string]v1alpha1.Resources{}
 	virtual := map[string]bool{}
 	for _, n := range c.state.Nodes {
 		virtual[n.Name] = isVirtual(n)
@@ -143,6 +159,7 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 			c.load[i].add(p.Spec.NodeName, slice, requests(p))
 		case slice != "":
 			c.strays[slice] = c.strays[slice].Add(requests(p))
+			addOn(c.strayOn, p.Spec.NodeName, slice, requests(p))
 		}
 	}
 }
@@ -151,6 +168,7 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 // provider's own: the capacity is gone either way.
 func (l *load) add(node, slice string, r v1alpha1.Resources) {
 	l.byNode[node] = l.byNode[node].Add(r)
+	addOn(l.on, node, slice, r)
 	if slice == "" {
 		l.own = l.own.Add(r)
 		return

@@ -59,6 +59,11 @@
 // consumer goes past the ledger, is told the same way: brokers count names they
 // do not know against the capacity like the provider's own pods.
 //
+// Flavors with accelerators are told node by node too, by salted hash, with what slices
+// hold on which (package bynode): by their pods, and by the contracts that name nodes. The
+// agent labels those nodes fleetbroker.io/node=<hash>; where it may not, pools are told
+// alone. A contract whose piece of a node own pods took is refused with the hash.
+//
 // Where a flavor is sold more than once within a risk, what each contract takes
 // of what it holds is told too, averaged (package usage).
 //
@@ -74,7 +79,8 @@
 //
 // # Concurrency
 //
-// Collect is pure and called from one goroutine, which owns its Memory. Senders
+// Collect is pure and called from one goroutine, which owns its Memory; labels are written
+// by another, so that an API server that hangs keeps no report back. Senders
 // share nothing but the newest encoded list, which is never modified.
 //
 // # Reports

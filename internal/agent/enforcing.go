@@ -41,6 +41,7 @@ func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
 		promises = append(promises, enforce.Promise{
 			Contract: i.Contract, Slice: i.Slice, ConsumerID: i.ConsumerLiqoID, Consumer: i.Consumer,
 			Tenant: i.Tenant, Intent: i.Intent, Flavor: i.Flavor, Resources: i.Resources, Standing: i.Phase.Charged(),
+			Nodes: i.Nodes, Priority: i.Priority, Start: i.Term.Start,
 		})
 	}
 	a.book.Tell(in.Fleet, promises, in.Seq)
@@ -103,6 +104,9 @@ func (a *agent) grow(ctx context.Context) {
 	}
 	if err := a.enforceFrom(ctx); err != nil {
 		a.Log.Warn("cannot enforce the ledger yet", "error", err)
+	}
+	if err := a.hashFrom(ctx); err != nil {
+		a.Log.Warn("cannot report nodes one by one yet", "error", err)
 	}
 	if err := a.serve(ctx); err != nil {
 		a.Log.Warn("cannot serve the kinds of fleetbroker.io yet", "error", err)
@@ -188,11 +192,12 @@ func (a *agent) may(ctx context.Context, what authorizationv1.ResourceAttributes
 	return answer.Status.Allowed, nil
 }
 
-// finish adds to what was collected what only the agent's other parts know.
-func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor) {
-	refused := map[string]string{}
+// finish adds to what was collected what only the agent's other parts know. short says
+// of contracts why a node has not their piece of it.
+func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor, short map[string]string) {
+	refused := maps.Clone(short)
 	if e := a.enforcer.Load(); e != nil {
-		refused = e.Refused()
+		maps.Copy(refused, e.Refused())
 	}
 	if m := a.mirror.Load(); m != nil {
 		said, err := m.Refusals(ctx, a.book.Fleet())

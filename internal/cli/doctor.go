@@ -119,7 +119,7 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 			out.Notes = append(out.Notes, note)
 		}
 	}
-	out.Notes = append(out.Notes, doctor.LiqoNotes(seen)...)
+	out.Notes = append(out.Notes, append(doctor.LiqoNotes(seen), doctor.NodeNotes(seen, in.fleet.Flavors)...)...)
 	for _, name := range sortedNames(clusters) {
 		f := doctor.DiagnoseCluster(seen[name], in.fleet.Clusters[name].Spec.Roles)
 		if says := seen[name].Admission(); says != "" && in.fleet.Clusters[name].HasRole(v1alpha1.RoleConsumer) {

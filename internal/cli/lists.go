@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -84,7 +85,7 @@ func shortCommit(s string) string {
 
 func getFlavors(in *gathered, o getOptions) (*tables.Table, any) {
 	t := tables.New(o.view(), "PROVIDER", "NAME", "TYPE", "GPU", ">FREE", ">CPU=freeCpu", ">MEMORY=freeMemory", ">GPU/H=gpuHourly", "REGION", "STATE", ">AGE",
-		"+GPU MEMORY", "+TIER", "+POOL", "+CLASS", "+LABELS")
+		"+GPU MEMORY", "+TIER", "+POOL", "+CLASS", "+LABELS", "+NODES")
 	objects := []listedFlavor{}
 	facts := in.facts()
 	for _, offer := range in.offers {
@@ -108,7 +109,7 @@ func getFlavors(in *gathered, o getOptions) (*tables.Table, any) {
 		}
 		t.Row(f.Metadata.Namespace, f.Metadata.Name, cmp.Or(f.Spec.Type, "K8Slice"), gpu, units, free[v1alpha1.CPU].Canonical(v1alpha1.CPU), free[v1alpha1.Memory].Canonical(v1alpha1.Memory),
 			marked(priceOf(offer.Price, t), offer.Sources.Price), marked(tables.Dash(offer.Location.Region), offer.Sources.Location), stateOf(offer, in.told(f)), t.Age(offer.Since),
-			memory, tier, f.Spec.Pool, f.Spec.Class, labelList(f.Spec.Labels))
+			memory, tier, f.Spec.Pool, f.Spec.Class, labelList(f.Spec.Labels), onnodes.Count(f.Spec.Nodes))
 	}
 	return t, tables.Listed(t, objects)
 }

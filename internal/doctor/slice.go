@@ -83,9 +83,9 @@ func sliceMarks(p *Picture, s *unstructured.Unstructured, where string) []Findin
 	switch {
 	case s.GetLabels()[labelReplication] != "true":
 		return finding(SliceNotReplicated, where, "it has no label "+labelReplication+": nothing is replicated, and its status stays empty", again)
-	case !p.releasing() && p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "false":
+	case !p.releasing() && p.Contract.Spec.ByHand() && s.GetAnnotations()[annotationCreate] != "false":
 		return finding(SliceDoubleNode, where, "its annotation "+annotationCreate+" is not false: Liqo makes a virtual node of all of it next to those of the intent", again)
-	case !p.releasing() && !p.Contract.Spec.VirtualNode.ByHand() && s.GetAnnotations()[annotationCreate] != "true":
+	case !p.releasing() && !p.Contract.Spec.ByHand() && s.GetAnnotations()[annotationCreate] != "true":
 		return finding(SliceNoNode, where, "its annotation "+annotationCreate+" is not true: it is granted and gets no virtual node", again)
 	}
 	return nil
@@ -154,7 +154,7 @@ func checkOneVirtualNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 	if !hasTaint(taints, value) {
 		return finding(VirtualNodeUntainted, where, "it has no taint of its intent: pods of other tenants can run on it", "the daemon puts it back within seconds: see what takes it away, and whether the policy fleetbroker-virtualnode-guard is there")
 	}
-	if p.Contract.Spec.VirtualNode.ByHand() {
+	if p.Contract.Spec.ByHand() {
 		size := amounts(vn, "spec", "resourceQuota", "hard")
 		for _, r := range share.Resources.Names() {
 			if want := share.Resources[r]; size[r] != want {

@@ -61,6 +61,7 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"memory of the fleet":     {fleetOf("defaults: {memory: 8}"), "fleet.yaml:4:27: spec.defaults.memory: 8 is 8 bytes; write 8Gi", nil},
 		"memory of a quota":       {files{"tenants/vision.yaml": group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {memory: 4}}\n"}, "spec.quota.memory: 4 is 4 bytes; write 4Gi", nil},
 		"memory of a flavor":      {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, memory: 512}}\n"}, "spec.capacity.memory: 512 is 512 bytes; write 512Gi", nil},
+		"nodes of a flavor":       {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec:\n  capacity: {cpu: 64, gpu: 16}\n  gpu: {model: H100}\n  nodes: {count: 4, size: {gpu: 8, cpu: 16}}\n"}, "flavors/paris/f.yaml:7:33: spec.nodes: 4 nodes of 8 gpu have 32 together, and spec.capacity has 16; write a size of at most \"4\", or the capacity of all nodes", nil},
 		"days":                    row(plain+", schedule: {duration: 3d}", "", hours(72)),
 		"a week":                  row(plain+", schedule: {duration: 1w}", "", hours(168)),
 		"days and hours":          row(plain+", schedule: {duration: 1d12h}", "", hours(36)),

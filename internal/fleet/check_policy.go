@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
@@ -360,10 +361,8 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
 		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
 		for _, name := range s.Partition.Min.Names() {
-			if s.Capacity == nil {
-				break // what there is only the agent knows
-			}
-			if most := s.Capacity[name]; most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
+			// Without a capacity only the agent knows what there is.
+			if most := s.Capacity[name]; s.Capacity != nil && most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
 				c.warnf(spec.in("partition", "min", name), "NoEffect", "spec.partition.min.%s is more than the capacity, so nothing of it can be sold", name)
 			}
 		}
@@ -394,13 +393,14 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		c.oneOf(spec.in("class"), s.Class, flavorClasses...)
 	}
 	for _, name := range sortedKeys(s.Overcommit) {
-		p := spec.in("overcommit", name)
-		d := s.Overcommit[name]
-		if name == "maxRisk" {
+		if p, d := spec.in("overcommit", name), s.Overcommit[name]; name == "maxRisk" {
 			c.ratio(p, &d)
-			continue
+		} else {
+			c.aboveZero(p, &d, "; leave it out to sell what there is")
 		}
-		c.aboveZero(p, &d, "; leave it out to sell what there is")
+	}
+	for _, problem := range onnodes.File(s) {
+		c.errorf(spec.in(problem.Path...), "BadValue", "%s", problem.Message)
 	}
 	c.properties(spec.in("properties"), s.Properties)
 	c.factsOnly(spec, f)

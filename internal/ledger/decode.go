@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -92,6 +93,9 @@ func readContract(store tree.Store, h tree.Hash) (*v1alpha1.Contract, error) {
 	}
 	if !knownPhase(c.Status.Phase) {
 		return nil, fmt.Errorf("status.phase: %q is no phase of a contract", c.Status.Phase)
+	}
+	if err := onnodes.Contract(c); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

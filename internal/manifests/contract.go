@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -46,6 +47,9 @@ func check(c *v1alpha1.Contract) error {
 	if len(c.Spec.Resources) == 0 {
 		return errors.New("resources are empty: Liqo would fill in 4 CPU, 8Gi and 110 pods")
 	}
+	if err := onnodes.Contract(c); err != nil {
+		return err
+	}
 	if why := c.SharesExceed(); why != "" {
 		return fmt.Errorf("%s: make them smaller in intent %s/%s", why, c.Metadata.Namespace, c.Spec.Intent.Name)
 	}
@@ -65,7 +69,7 @@ func (r *render) resourceSlice(c *v1alpha1.Contract) *authv1beta1.ResourceSlice 
 	// from making the virtual node anew. It stays so where virtual nodes stand in
 	// manifests of their own: Liqo would make one of the whole slice beside them.
 	meta.Annotations = map[string]string{AnnotationCreateVirtualNode: "true", v1alpha1.AnnotationFlavor: c.Spec.Flavor}
-	if releasing(c) || c.Spec.VirtualNode.ByHand() {
+	if releasing(c) || c.Spec.ByHand() {
 		meta.Annotations[AnnotationCreateVirtualNode] = "false"
 	}
 	providerID := liqov1beta1.ClusterID(provider)
@@ -102,7 +106,7 @@ func (r *render) virtualNode(c *v1alpha1.Contract, share v1alpha1.NodeShare) *of
 		},
 	}
 	node.Name = share.Name
-	if c.Spec.VirtualNode.ByHand() {
+	if c.Spec.ByHand() {
 		byHand(node, c, share)
 	}
 	if want := c.Spec.VirtualNode; want != nil {
@@ -127,16 +131,24 @@ func (r *render) virtualNode(c *v1alpha1.Contract, share v1alpha1.NodeShare) *of
 const SecretOfSlice = "kubeconfig-resourceslice-"
 
 // byHand fills in what Liqo takes from the slice for a virtual node that it
-// makes itself: credentials, size, the provider's nodes and what they are.
+// makes itself: credentials, size, the provider's nodes (or the one node that the
+// contract names) and what they are.
 func byHand(node *offv1beta1.VirtualNode, c *v1alpha1.Contract, share v1alpha1.NodeShare) {
 	secret := SecretOfSlice + SliceName(c)
-	if ref := c.Spec.VirtualNode.KubeconfigSecretRef; ref != nil && ref.Name != "" {
-		secret = ref.Name
+	if v := c.Spec.VirtualNode; v != nil && v.KubeconfigSecretRef != nil && v.KubeconfigSecretRef.Name != "" {
+		secret = v.KubeconfigSecretRef.Name
 	}
 	node.Spec.KubeconfigSecretRef = &corev1.LocalObjectReference{Name: secret}
 	node.Spec.ResourceQuota.Hard = sliceResources(share.Resources)
-	if len(c.Spec.NodeSelector) > 0 {
-		node.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{NodeSelector: c.Spec.NodeSelector}
+	// A file's nodes have numbers, and no label: pods are pinned to the pool alone.
+	selector := c.Spec.NodeSelector
+	if onnodes.IsHash(share.Node) {
+		selector = map[string]string{}
+		maps.Copy(selector, c.Spec.NodeSelector)
+		selector[v1alpha1.LabelNode] = share.Node
+	}
+	if len(selector) > 0 {
+		node.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{NodeSelector: selector}
 	}
 	if g := c.Spec.GPUs; g != nil {
 		maps.Copy(node.Spec.Labels, v1alpha1.CardLabels("", g.Model, g.Tier, g.Memory))

@@ -1,7 +1,7 @@
 // Package manifests renders contracts into the Kubernetes objects that make
 // them real on a consumer cluster with Liqo: values in, files out.
 //
-//	contracts ─► Index ─► one ResourceSlice and one VirtualNode a contract, or one a share
+//	contracts ─► Index ─► one ResourceSlice and one VirtualNode a contract, or one a share or node
 //	                  └─► one file a namespace: Namespace, NamespaceOffloading, ResourceQuota
 //	                  └─► admission policies, kustomizations
 //
@@ -13,7 +13,7 @@
 //	namespaces/policies/*.yaml              what keeps tenants apart
 //	<tenant>/kustomization.yaml
 //	<tenant>/<xx>/kustomization.yaml        <xx>: first two hex digits of SHA-256 of the intent's name
-//	<tenant>/<xx>/<contract>-virtualnode.yaml   or -virtualnode-1.yaml, -2, …: one a share
+//	<tenant>/<xx>/<contract>-virtualnode.yaml   or -virtualnode-1.yaml, -2, …: one a share or node
 //	<tenant>/<xx>/<contract>-slice.yaml
 //
 // Every directory with a kustomization.yaml is complete for `kubectl apply -k`;
@@ -59,6 +59,14 @@
 //     complete in git (credentials, size, the provider's nodes) and the slice says "false"
 //     throughout: Liqo v1.2.0 makes exactly one of a slice, and does not adopt what has a
 //     Secret of its own.
+//   - A contract that names nodes has one VirtualNode for each, of its one slice, with that
+//     node's part and pinned to the node by the label fleetbroker.io/node beside the flavor's
+//     selector: the consumer's scheduler sees the true pieces, and no contract's pods take
+//     another's. They are by hand too: Liqo puts the slice's node selector over that of a
+//     virtual node that it makes itself. Nodes of a flavor's file have numbers and no label,
+//     so that their parts are pinned to the pool. virtualNode.shares divide one node's part;
+//     beside several nodes they are refused by name, because each part is a virtual node
+//     already.
 //   - Where contracts that share a namespace disagree, the oldest decides, and the
 //     disagreement is a problem that is reported. A namespace belongs to one tenant.
 //   - A pod selector becomes the Namespace annotation

@@ -18,8 +18,10 @@ import (
 // What differs (Older): in 2 the policy intent-guard covers all namespaces but
 // those of the system; in 3 policies have the fleet's id in their names, are never
 // pruned, namespace-guard holds the label fleetbroker.io/system, and intents' names
-// that are cut have a longer hash (Facts.Renderer); in 4 objects bear the fleet's id.
-const Renderer = 4
+// that are cut have a longer hash (Facts.Renderer); in 4 objects bear the fleet's id; in 5
+// virtualnode-guard holds virtual nodes to their provider's node, and contracts may name
+// nodes: before, none did.
+const Renderer = 5
 
 // longHash is the rendering from which on names of intents are cut with ten bytes
 // of hash instead of four.

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -62,6 +63,22 @@ func later(d time.Duration) func(*v1alpha1.Contract) {
 
 func inPhase(p v1alpha1.Phase) func(*v1alpha1.Contract) {
 	return func(c *v1alpha1.Contract) { c.Status.Phase = p }
+}
+
+// onNodes lays a contract of so many GPUs on nodes, with so many on each.
+func onNodes(of int64, gpus ...int64) func(*v1alpha1.Contract) {
+	return func(c *v1alpha1.Contract) {
+		c.Spec.Resources["nvidia.com/gpu"] = v1alpha1.AmountOf(of)
+		for i, n := range gpus {
+			part := v1alpha1.Resources{"nvidia.com/gpu": v1alpha1.AmountOf(n)}
+			for name, all := range c.Spec.Resources {
+				if name != "nvidia.com/gpu" {
+					part[name] = v1alpha1.AmountOf(all.Int64() / int64(len(gpus)))
+				}
+			}
+			c.Spec.Nodes = append(c.Spec.Nodes, v1alpha1.ContractNode{Node: fmt.Sprintf("n%013d", i), Resources: part})
+		}
+	}
 }
 
 func drained(c *v1alpha1.Contract) {

@@ -77,6 +77,35 @@ func goldens() map[string]goldenCase {
 				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(8000, 64, 2), res(8000, 64, 2)}}
 			}),
 		}},
+		"nodes": {reason: "a virtual node for each node that the contract lies on, pinned to it; one alone is called as its slice", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), onNodes(4, 1, 3), func(c *v1alpha1.Contract) {
+				c.Spec.GPUs = &v1alpha1.ContractGPU{Count: 4, Model: "nvidia-h100", ResourceName: "nvidia.com/gpu"}
+				c.Spec.NodeSelector = map[string]string{"fleetbroker.io/pool": "h100-pool"}
+			}),
+			contract("vision", "serve", "bbbb", offload(vision), later(time.Minute), onNodes(4, 4), func(c *v1alpha1.Contract) {
+				c.Spec.NodeSelector = map[string]string{"fleetbroker.io/pool": "h100-pool"}
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{RuntimeClassName: "nvidia"}
+			}),
+		}},
+		"nodes-shares": {reason: "shares divide the part of one node", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), onNodes(4, 4), func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(4000, 32, 1), res(12000, 96, 3)}}
+				c.Spec.VirtualNode.Shares[1][v1alpha1.Pods], c.Spec.VirtualNode.Shares[1][v1alpha1.EphemeralStorage] = v1alpha1.AmountOf(0), v1alpha1.AmountOf(0)
+			}),
+		}},
+		"nodes-numbered": {reason: "nodes of a file have no label: the pool's selector holds", contracts: []*v1alpha1.Contract{
+			contract("vision", "train", "aaaa", offload(vision), onNodes(4, 1, 3), func(c *v1alpha1.Contract) {
+				c.Spec.Nodes[0].Node, c.Spec.Nodes[1].Node = "0", "7"
+				c.Spec.NodeSelector = map[string]string{"fleetbroker.io/pool": "h100-pool"}
+			}),
+		}},
+		"nodes-released": {reason: "the slice stays as it was, without virtual nodes", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(vision), inPhase(v1alpha1.PhaseReleasing), onNodes(4, 1, 3))}},
+		"nodes-refused": {reason: "parts that do not add up, or are divided twice, are not written", contracts: []*v1alpha1.Contract{
+			contract("vision", "sum", "aaaa", onNodes(4, 1, 2)),
+			contract("vision", "shared", "bbbb", onNodes(4, 1, 3), func(c *v1alpha1.Contract) {
+				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{Shares: []v1alpha1.Resources{res(1000, 1, 1)}}
+			}),
+		}},
 		"own-secret": {reason: "a virtual node from a Secret of people's", contracts: []*v1alpha1.Contract{
 			contract("vision", "train", "aaaa", offload(vision), func(c *v1alpha1.Contract) {
 				c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{KubeconfigSecretRef: &v1alpha1.SecretKeyRef{Name: "vision-at-paris"}}
@@ -173,8 +202,8 @@ func golden(t *testing.T, name, reason string, out Output, pick func(string) boo
 	}
 }
 
-// Whom the Cluster file names may write what namespaces carry, beside the others,
-// and no other policy changes.
+// Whom the Cluster file names may write what namespaces carry and pin virtual nodes,
+// beside the others, and no other policy changes.
 func TestDeliverersAreAdmitted(t *testing.T) {
 	all := func(deliverers ...string) map[string][]byte {
 		clusters := fleet()
@@ -186,15 +215,17 @@ func TestDeliverersAreAdmitted(t *testing.T) {
 		return out.Files
 	}
 	const argo, ci = "system:serviceaccount:kube-system:argocd-manager", "ci@example.org"
-	const guard = "manifests/rome/namespaces/policies/namespace-guard.yaml"
+	guards := []string{"manifests/rome/namespaces/policies/namespace-guard.yaml", "manifests/rome/namespaces/policies/virtualnode-guard.yaml"}
 	usual, more := all(), all(argo, ci)
 	for name, text := range more {
-		if name != guard && string(text) != string(usual[name]) {
+		if !slices.Contains(guards, name) && string(text) != string(usual[name]) {
 			t.Errorf("%s changed", name)
 		}
 	}
-	added := strings.Replace(string(more[guard]), ",\n      '"+argo+"',\n      '"+ci+"'", "", 1)
-	if added != string(usual[guard]) || added == string(more[guard]) {
-		t.Errorf("the guard is\n%s", more[guard])
+	for _, guard := range guards {
+		added := strings.Replace(string(more[guard]), ",\n      '"+argo+"',\n      '"+ci+"'", "", 1)
+		if added != string(usual[guard]) || added == string(more[guard]) {
+			t.Errorf("the guard is\n%s", more[guard])
+		}
 	}
 }

@@ -24,10 +24,14 @@ func SliceFile(c *v1alpha1.Contract) string { return contractFile(c, "slice") }
 
 // VirtualNodeFiles are where a contract's VirtualNodes stand, in their order.
 func VirtualNodeFiles(c *v1alpha1.Contract) []string {
-	if c.Spec.VirtualNode == nil || len(c.Spec.VirtualNode.Shares) == 0 {
-		return []string{contractFile(c, "virtualnode")}
+	nodes := len(c.Spec.Nodes)
+	if nodes < 2 {
+		if !c.Spec.VirtualNode.IsShared() {
+			return []string{contractFile(c, "virtualnode")}
+		}
+		nodes = len(c.Spec.VirtualNode.Shares)
 	}
-	out := make([]string, len(c.Spec.VirtualNode.Shares))
+	out := make([]string, nodes)
 	for i := range out {
 		out[i] = contractFile(c, fmt.Sprintf("virtualnode-%d", i+1))
 	}

@@ -23,7 +23,7 @@ var policyFiles embed.FS
 // olderFiles are the policies of the renderings before this one: policies-<n> has
 // those that were others after n.
 //
-//go:embed policies-1/*.yaml policies-2/*.yaml
+//go:embed policies-1/*.yaml policies-2/*.yaml policies-4/*.yaml
 var olderFiles embed.FS
 
 // Older is what a file was in renderings before this one, nil where it was the

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 )
@@ -84,7 +85,7 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 func entriesOf(f *v1alpha1.Flavor) int {
 	s := &f.Spec
 	n := len(s.Capacity) + len(s.Used) + len(s.ScalableTo) + len(s.Overcommit) + len(s.Refused) +
-		len(f.Metadata.Labels) + len(f.Metadata.Annotations) + len(s.Labels) + len(s.NodeSelector)
+		len(f.Metadata.Labels) + len(f.Metadata.Annotations) + len(s.Labels) + len(s.NodeSelector) + onnodes.Entries(s)
 	for _, list := range []map[string]v1alpha1.Resources{s.Held, s.Usage} {
 		n += 2 * len(list)
 		for _, r := range list {
@@ -120,6 +121,9 @@ func checkFlavor(f *v1alpha1.Flavor) error {
 		if err := checkResources("held."+name, r); err != nil {
 			return err
 		}
+	}
+	if err := onnodes.Report(s); err != nil {
+		return err
 	}
 	if len(s.Usage) > maxHeld {
 		return fmt.Errorf("spec.usage: %d contracts, at most %d", len(s.Usage), maxHeld)

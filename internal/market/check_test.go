@@ -65,6 +65,12 @@ func TestReportsAreBounded(t *testing.T) {
 		"a timezone outside": {func(f *v1alpha1.Flavor) {
 			f.Spec.Price = &v1alpha1.Price{Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "20:00", To: "06:00", Timezone: "../../etc/passwd"}}}}
 		}, "timezone"},
+		"more on nodes than there is": {func(f *v1alpha1.Flavor) {
+			f.Spec.Nodes = &v1alpha1.FlavorNodes{Groups: []v1alpha1.NodeGroup{{Shape: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(8)}, Nodes: []string{"n0000000000001", "n0000000000002"}}}}
+		}, "all nodes together have 16 gpu, and spec.capacity has 8"},
+		"held on a node by nobody": {func(f *v1alpha1.Flavor) {
+			f.Spec.HeldOn = map[string]map[string]v1alpha1.Resources{"c": {"n0000000000001": {}}}
+		}, "is not in spec.held"},
 		"units without end":               {func(f *v1alpha1.Flavor) { f.Spec.GPU.UnitsPerGPU = 1 << 20 }, "unitsPerGPU"},
 		"negative units":                  {func(f *v1alpha1.Flavor) { f.Spec.GPU.UnitsPerGPU = -1 }, "unitsPerGPU"},
 		"a model without end":             {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = long }, "gpu.model"},

@@ -1,6 +1,7 @@
 package market_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -82,5 +83,26 @@ func TestUnchangedOffersKeepTheirAddress(t *testing.T) {
 	clock.pass(100 * time.Second)
 	if now := of("h100"); now == h || now.State != model.Silent || h.State != model.Fresh || now.Flavor != h.Flavor {
 		t.Errorf("a silent provider's offer: %v, its flavor is another one: %v", now.State, now.Flavor != h.Flavor)
+	}
+}
+
+// What contracts hold on nodes, and what is free of them, is what was reported last.
+func TestNodesAreTheNewestReports(t *testing.T) {
+	m := market.New(market.Options{Now: newClock().Now})
+	nodes := func(free int64, on string) v1alpha1.Flavor {
+		f := gpus("paris", "h100", 8)
+		f.Spec.Held = map[string]v1alpha1.Resources{"train": {v1alpha1.GPU: v1alpha1.AmountOf(2)}}
+		f.Spec.Nodes = &v1alpha1.FlavorNodes{Groups: []v1alpha1.NodeGroup{{
+			Shape: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(4)}, Free: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(free)}, Nodes: []string{"n0000000000001", "n0000000000002"},
+		}}}
+		f.Spec.HeldOn = map[string]map[string]v1alpha1.Resources{"train": {on: {v1alpha1.GPU: v1alpha1.AmountOf(2)}}}
+		return f
+	}
+	for n, want := range []v1alpha1.Flavor{nodes(4, "n0000000000001"), nodes(4, "n0000000000002"), nodes(3, "n0000000000002")} {
+		report(t, m, "paris", gen(1, uint64(n)+1), want) //nolint:gosec // small
+		got := m.Snapshot().Offers()[0].Flavor
+		if !v1alpha1.SameOnNodes(got.Spec.HeldOn, want.Spec.HeldOn) || !reflect.DeepEqual(got.Spec.Nodes, want.Spec.Nodes) {
+			t.Errorf("report %d: %+v on nodes %+v", n, got.Spec.HeldOn, got.Spec.Nodes)
+		}
 	}
 }

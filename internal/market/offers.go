@@ -148,13 +148,14 @@ func carried(f, was *v1alpha1.Flavor) *v1alpha1.Flavor {
 		return was
 	}
 	y := *was
-	y.Spec.Used, y.Spec.Held, y.Spec.Refused, y.Spec.Usage = f.Spec.Used, f.Spec.Held, f.Spec.Refused, f.Spec.Usage
+	y.Spec.Used, y.Spec.Held, y.Spec.HeldOn, y.Spec.Refused, y.Spec.Usage = f.Spec.Used, f.Spec.Held, f.Spec.HeldOn, f.Spec.Refused, f.Spec.Usage
 	return &y
 }
 
 func sameUse(a, b *v1alpha1.FlavorSpec) bool {
 	return a.Used.Equal(b.Used) && maps.Equal(a.Refused, b.Refused) &&
-		maps.EqualFunc(a.Usage, b.Usage, v1alpha1.Resources.Equal) && maps.EqualFunc(a.Held, b.Held, v1alpha1.Resources.Equal)
+		maps.EqualFunc(a.Usage, b.Usage, v1alpha1.Resources.Equal) && maps.EqualFunc(a.Held, b.Held, v1alpha1.Resources.Equal) &&
+		v1alpha1.SameOnNodes(a.HeldOn, b.HeldOn)
 }
 
 // currency names the fleet's currency where a price names none.

@@ -94,7 +94,7 @@ func (s *standing) instruction(c *v1alpha1.Contract) wire.Instruction {
 		Consumer: c.Spec.Consumer, ConsumerLiqoID: liqoID(s.fleet, c.Spec.Consumer), ConsumerEndpoint: endpoint(s.fleet, c.Spec.Consumer),
 		Provider: c.Spec.Provider, ProviderLiqoID: liqoID(s.fleet, c.Spec.Provider), ProviderEndpoint: endpointOf(s.fleet, c),
 		Flavor: c.Spec.Flavor, Class: cmp.Or(c.Spec.Class, "default"),
-		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs,
+		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Nodes: c.Spec.Nodes,
 		Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since, Term: c.Spec.Term, Stage: c.Spec.Stage,
 		Priority: c.Spec.Priority,
 	}

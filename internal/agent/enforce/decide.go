@@ -42,6 +42,12 @@ type Promise struct {
 	Resources v1alpha1.Resources
 	// Standing is false once the contract is being released.
 	Standing bool
+	// Nodes on which it lies by hash, in the names that the slice carries; none where the
+	// contract names none, or not by hash.
+	Nodes []v1alpha1.ContractNode
+	// Priority of the intent, and Start of the contract's term.
+	Priority int32
+	Start    v1alpha1.Time
 }
 
 // Offer is what this cluster has of a promise's flavor.
@@ -50,6 +56,8 @@ type Offer struct {
 	Known bool
 	// Free is what neither the provider's pods nor other slices take, in the names that slices carry; pods and storage that are not listed are not limited.
 	Free v1alpha1.Resources
+	// Short says which node has not the promise's piece of it, "" where all have.
+	Short string
 	// Growing resources may come to be more: an autoscaler makes nodes when pods ask for them.
 	Growing bool
 	// NodeSelector finds the flavor's nodes, Labels describe them.
@@ -159,6 +167,8 @@ func (c Case) honour() Answer {
 	case lack != "":
 		return c.unable(accepted, ReasonNoCapacity, fmt.Sprintf("flavor %s has %s of %s left, contract %s is for %s: other workloads came first",
 			p.Flavor, c.Offer.Free[lack].Canonical(lack), lack, p.Contract, p.Resources[lack].Canonical(lack)))
+	case c.Offer.Short != "":
+		return c.unable(accepted, ReasonNoCapacity, c.Offer.Short)
 	}
 	selector, labels := c.Offer.NodeSelector, nodeLabels(c.Fleet, p, c.Offer.Labels)
 	if !c.Offer.Known { // its nodes are gone for now: what was said of them stays

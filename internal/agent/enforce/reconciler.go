@@ -314,7 +314,7 @@ func (r *Reconciler) note(s *authv1beta1.ResourceSlice, p *Promise, a Answer) {
 	changed := false
 	switch name := client.ObjectKeyFromObject(s); {
 	case a.Verdict == Grant && p != nil:
-		r.given[name] = Given{Flavor: p.Flavor, Resources: p.Resources}
+		r.given[name] = Given{Flavor: p.Flavor, Resources: p.Resources, Nodes: p.Nodes}
 	case a.Verdict == Withdraw, a.Verdict == Deny:
 		delete(r.given, name)
 	}

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+)
 
 // Flavor is what one provider offers of one kind of node (FLUIDOS's word): a
 // homogeneous pool, what of it is in use, and its price.
@@ -36,6 +39,11 @@ func (f *Flavor) SameButUse(o *Flavor) bool {
 		s.Used, s.Held, s.HeldOn, s.Refused, s.Usage = nil, nil, nil, nil, nil
 	}
 	return reflect.DeepEqual(x, y)
+}
+
+// SameOnNodes reports whether contracts hold the same on the same nodes (HeldOn).
+func SameOnNodes(a, b map[string]map[string]Resources) bool {
+	return maps.EqualFunc(a, b, func(x, y map[string]Resources) bool { return maps.EqualFunc(x, y, Resources.Equal) })
 }
 
 // FlavorSpec is the offer of a Flavor.

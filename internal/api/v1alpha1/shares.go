@@ -16,6 +16,10 @@ func (v *VirtualNodeSpec) ByHand() bool {
 	return v != nil && (len(v.Shares) > 0 || v.secret() != "")
 }
 
+// ByHand reports whether the contract's virtual nodes are made from manifests alone:
+// as VirtualNodeSpec.ByHand, and where each lies on one node of the provider.
+func (s *ContractSpec) ByHand() bool { return len(s.Nodes) > 0 || s.VirtualNode.ByHand() }
+
 // IsShared reports whether a slice is shared by several virtual nodes.
 func (v *VirtualNodeSpec) IsShared() bool { return v.shares() > 0 }
 
@@ -45,22 +49,36 @@ type NodeShare struct {
 	Name string
 	// Resources that it has, in the names that the slice carries.
 	Resources Resources
+	// Node of the provider on which it lies, as ContractNode.Node; "" where the contract
+	// names none.
+	Node string
 }
 
 // VirtualNodes are the contract's, in order: one that is named like the slice
-// and has all of it, or one a share, named <slice>.1, <slice>.2 and so on. (No
+// and has all of it; one for each of several nodes that the contract names, or one a
+// share (of the contract, or of its one node), named <slice>.1, <slice>.2 and so on. (No
 // other name has a dot in it.) What no share names is divided evenly, rounded
 // down. The resources are not to be changed.
 func (c *Contract) VirtualNodes() []NodeShare {
 	slice := cmp.Or(c.Spec.Slice, c.Metadata.Name)
-	n := c.Spec.VirtualNode.shares()
+	n, on := c.Spec.VirtualNode.shares(), ""
+	switch nodes := c.Spec.Nodes; {
+	case len(nodes) > 1:
+		out := make([]NodeShare, len(nodes))
+		for i, node := range nodes {
+			out[i] = NodeShare{Name: slice + "." + strconv.Itoa(i+1), Resources: node.Resources, Node: node.Node}
+		}
+		return out
+	case len(nodes) == 1:
+		on = nodes[0].Node
+	}
 	if n == 0 {
-		return []NodeShare{{slice, c.Spec.Resources}}
+		return []NodeShare{{Name: slice, Resources: c.Spec.Resources, Node: on}}
 	}
 	out := make([]NodeShare, n)
 	named := map[string]bool{}
 	for i, share := range c.Spec.VirtualNode.Shares {
-		out[i] = NodeShare{slice + "." + strconv.Itoa(i+1), Resources{}}
+		out[i] = NodeShare{Name: slice + "." + strconv.Itoa(i+1), Resources: Resources{}, Node: on}
 		for name, amount := range share {
 			name = c.sliceName(name)
 			named[name] = true
@@ -90,7 +108,7 @@ func (c *Contract) sliceName(name string) string {
 // Usable is what the contract's virtual nodes have together: all of it, unless
 // shares leave something over. It is not to be changed.
 func (c *Contract) Usable() Resources {
-	if c.Spec.VirtualNode.shares() == 0 {
+	if c.Spec.VirtualNode.shares() == 0 || len(c.Spec.Nodes) > 1 {
 		return c.Spec.Resources
 	}
 	out := Resources{}

@@ -96,6 +96,8 @@ type Instruction struct {
 	// Resources are what to grant, exactly, in the names of the slice.
 	Resources v1alpha1.Resources    `json:"resources"`
 	GPUs      *v1alpha1.ContractGPU `json:"gpus,omitempty"`
+	// Nodes of the provider on which it lies, where the contract names them.
+	Nodes []v1alpha1.ContractNode `json:"nodes,omitempty"`
 	// Phase, with its reason as a code, a message for people, and since when.
 	// Releasing is still to be honoured until the slice is gone. Older daemons have
 	// both in Reason, "<reason>: <message>".

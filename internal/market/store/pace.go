@@ -140,7 +140,8 @@ func small(was, next *wire.FlavorReport) bool {
 		}
 		a, b := *before, *f
 		a.Spec.Used, a.Spec.Usage, b.Spec.Used, b.Spec.Usage = nil, nil, nil, nil
-		if !a.SameButUse(&b) || !maps.EqualFunc(a.Spec.Held, b.Spec.Held, v1alpha1.Resources.Equal) || overfull(f) {
+		a.Spec.Nodes, b.Spec.Nodes = nil, nil // as the capacity, which is compared, but for use
+		if !a.SameButUse(&b) || !maps.EqualFunc(a.Spec.Held, b.Spec.Held, v1alpha1.Resources.Equal) || !v1alpha1.SameOnNodes(a.Spec.HeldOn, b.Spec.HeldOn) || overfull(f) {
 			return false
 		}
 	}

@@ -140,7 +140,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 		}
 	}
 	s.NodeSelector = nil
-	if s.VirtualNode.ByHand() {
+	if s.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector
 	}
 	s.Price = r.Match.ContractPrice(o, q, size)

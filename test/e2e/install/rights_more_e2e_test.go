@@ -115,8 +115,11 @@ func TestTheAgentMayDoItsWorkAndNoMore(t *testing.T) {
 	requests := of("fleetbroker.io", "v1alpha1", "resourcerequests")
 	adverts := of("fleetbroker.io", "v1alpha1", "advertisements")
 	leases := of("coordination.k8s.io", "v1", "leases")
+	machines := of("", "v1", "nodes")
+	const labels = `{"metadata": {"labels": {%s}}}`
 	install(t, paris, "agent")
 	lay(t, paris,
+		request{gvr: machines, at: "gpu-1", body: `{apiVersion: v1, kind: Node, metadata: {labels: {fleetbroker.io/pool: h100}}}`},
 		request{gvr: namespaces, at: "shop", body: plain}, request{gvr: namespaces, at: "liqo-tenant-rome", body: plain},
 		request{gvr: accounts, at: "shop/default", body: account}, request{gvr: pods, at: "shop/theirs", body: podOn("", "a")},
 	)
@@ -159,12 +162,25 @@ func TestTheAgentMayDoItsWorkAndNoMore(t *testing.T) {
 		"hold its Lease":         {"create", leases, "fleetbroker/fleet-agent", `{apiVersion: coordination.k8s.io/v1, kind: Lease}`},
 		"look at pods":           {"get", pods, "shop/theirs", ""},
 		"look at what is wanted": {"get", slices, "liqo-tenant-rome/ours", ""},
+		"name a node by hash":    {"patch", machines, "gpu-1", fmt.Sprintf(labels, `"fleetbroker.io/node": "n0123456789abc"`)},
+		"read its salt":          {"get", namespaces, "kube-system", ""},
 	})
 	// That it has no content is found after it was let in.
 	if err := (request{"create", adverts, "paris-h100", `{apiVersion: fleetbroker.io/v1alpha1, kind: Advertisement, spec: {}}`}).do(t.Context(), c); err != nil && !apierrors.IsInvalid(err) {
 		t.Errorf("the agent may not show what it sells: %v", err)
 	}
 	mayNot(t, "the agent", c, map[string]request{
+		"name a node by anything":       {"patch", machines, "gpu-1", fmt.Sprintf(labels, `"fleetbroker.io/node": "gpu-1"`)},
+		"move a node to another pool":   {"patch", machines, "gpu-1", fmt.Sprintf(labels, `"fleetbroker.io/pool": "a100"`)},
+		"take a node out of its pool":   {"patch", machines, "gpu-1", fmt.Sprintf(labels, `"fleetbroker.io/pool": null`)},
+		"put another label on a node":   {"patch", machines, "gpu-1", fmt.Sprintf(labels, `"shop": ""`)},
+		"annotate a node":               {"patch", machines, "gpu-1", `{"metadata": {"annotations": {"fleetbroker.io/cordon": "true"}}}`},
+		"cordon a node":                 {"patch", machines, "gpu-1", `{"spec": {"unschedulable": true}}`},
+		"taint a node":                  {"patch", machines, "gpu-1", `{"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}`},
+		"keep a node from going":        {"patch", machines, "gpu-1", `{"metadata": {"finalizers": ["fleetbroker.io/a"]}}`},
+		"delete a node":                 {"delete", machines, "gpu-1", ""},
+		"make a node":                   {"create", machines, "a", `{apiVersion: v1, kind: Node}`},
+		"look at another namespace":     {"get", namespaces, "shop", ""},
 		"ask by itself":                 {"create", requests, "shop/a", `{apiVersion: fleetbroker.io/v1alpha1, kind: ResourceRequest, spec: {}}`},
 		"delete what others ask for":    {"delete", requests, "shop/a", ""},
 		"make a slice":                  {"create", slices, "liqo-tenant-rome/a", slice},

@@ -5,6 +5,7 @@ package policies
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"testing"
 
@@ -36,7 +37,7 @@ func virtualNode(namespace string, label string, taints ...corev1.Taint) *offv1b
 
 func testVirtualNodes(t *testing.T, cluster *env.Cluster) {
 	scheme := runtime.NewScheme()
-	if err := offv1beta1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(offv1beta1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(cluster.Config, client.Options{Scheme: scheme})
@@ -93,6 +94,7 @@ func testVirtualNodes(t *testing.T, cluster *env.Cluster) {
 			t.Errorf("a label of the provider's own: %v", err)
 		}
 	})
+	t.Run("pinned", func(t *testing.T) { testPins(t, cluster, c, scheme) })
 	t.Run("losing the taint", func(t *testing.T) {
 		node := virtualNode(peering, trainIntent, taint(trainIntent, corev1.TaintEffectNoSchedule))
 		node.Finalizers = []string{"example.org/eviction"}
@@ -115,6 +117,79 @@ func testVirtualNodes(t *testing.T, cluster *env.Cluster) {
 			t.Errorf("after its finalizer went: got %v, want not found", err)
 		}
 	})
+}
+
+// testPins: who applies manifests says on which of a provider's nodes a virtual node lies,
+// and nobody else pins one, moves a pin or takes it off, whatever rights they have.
+func testPins(t *testing.T, cluster *env.Cluster, admin client.Client, scheme *runtime.Scheme) {
+	const team = "dave"
+	brokers := []string{"system:serviceaccount:fleetbroker:fleetbroker", "system:serviceaccount:fleetbroker:fleet-agent", "system:serviceaccount:flux-system:fleet-vision", "system:serviceaccount:argocd:fleet-vision", remoteArgo}
+	clients := map[string]client.Client{}
+	for _, name := range append(brokers, team, stranger) {
+		err := admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "pins-"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clients[name], err = client.New(as(t, cluster, name), client.Options{Scheme: scheme}); err != nil {
+			t.Fatal(err)
+		}
+		envtest.Eventually(t, name+" to have rights", func(ctx context.Context) bool {
+			return clients[name].List(ctx, &offv1beta1.VirtualNodeList{}) == nil
+		})
+	}
+	pinned := func(node string) *offv1beta1.VirtualNode {
+		n := virtualNode(peering, trainIntent, corev1.Taint{Key: v1alpha1.TaintIntent, Value: trainIntent, Effect: corev1.TaintEffectNoSchedule})
+		if node != "" {
+			n.Spec.OffloadingPatch = &offv1beta1.OffloadingPatch{NodeSelector: map[string]string{v1alpha1.LabelNode: node, "fleetbroker.io/pool": "h100"}}
+		}
+		return n
+	}
+	const mine, other, text = "n0000000000001", "n0000000000002", "the provider's node of a VirtualNode is written by the broker only"
+	for _, name := range brokers {
+		n := pinned(mine)
+		if err := clients[name].Create(t.Context(), n); err != nil {
+			t.Errorf("%s makes a pinned virtual node: %v", name, err)
+			continue
+		}
+		n.Spec.OffloadingPatch.NodeSelector[v1alpha1.LabelNode] = other
+		if err := clients[name].Update(t.Context(), n); err != nil {
+			t.Errorf("%s moves a pin: %v", name, err)
+		}
+	}
+	there := pinned(mine)
+	if err := clients[brokers[0]].Create(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{team, stranger} {
+		if err := clients[name].Create(t.Context(), pinned("")); err != nil {
+			t.Errorf("%s makes a virtual node that is pinned nowhere: %v", name, err)
+		}
+		refused(t, clients[name].Create(t.Context(), pinned(other)), text)
+		for what, change := range map[string]func(*offv1beta1.VirtualNode){
+			"moves the pin":      func(n *offv1beta1.VirtualNode) { n.Spec.OffloadingPatch.NodeSelector[v1alpha1.LabelNode] = other },
+			"takes the pin off":  func(n *offv1beta1.VirtualNode) { delete(n.Spec.OffloadingPatch.NodeSelector, v1alpha1.LabelNode) },
+			"drops the patch":    func(n *offv1beta1.VirtualNode) { n.Spec.OffloadingPatch = nil },
+			"drops the selector": func(n *offv1beta1.VirtualNode) { n.Spec.OffloadingPatch.NodeSelector = nil },
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				over := there.DeepCopy()
+				change(over)
+				refused(t, clients[name].Update(t.Context(), over), text)
+			})
+		}
+		// What Liqo's controllers write of it stays theirs.
+		over := there.DeepCopy()
+		over.Finalizers = append(over.Finalizers, "example.org/"+rbacv1.GroupName)
+		over.Spec.OffloadingPatch.NodeSelector["fleetbroker.io/pool"] = "a100"
+		if err := clients[name].Update(t.Context(), over); err != nil {
+			t.Errorf("%s changes something else: %v", name, err)
+		}
+		there = over
+	}
 }
 
 // stranger is an Argo CD that no Cluster file names.

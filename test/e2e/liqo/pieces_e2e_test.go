@@ -1,0 +1,266 @@
+//go:build e2e
+
+package liqo
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/test/env"
+	"github.com/fleetbroker/fleetbroker/test/env/rig"
+)
+
+// piece is a contract of so many GPUs on one node, and the pod that uses all of them.
+type piece struct {
+	tenant, consumer string
+	gpus             int
+	// contract, and the provider's node that it lies on.
+	contract, node string
+}
+
+// name of the intent and of its pod, and the label that the pod bears.
+func (p *piece) name() string { return fmt.Sprintf("gpu%d", p.gpus) }
+
+// pod asks for GPUs of a piece.
+func (p *piece) pod(name string, gpus int) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {piece: %s}}\n"+
+		"spec: {containers: [{name: main, image: example.org/train, resources: {limits: {nvidia.com/gpu: %d, cpu: 500m, memory: 1Gi}}}]}\n", name, p.tenant, p.name(), gpus)
+}
+
+// intent asks for the piece; only its own pod may use it.
+func (p *piece) intent() string {
+	return fmt.Sprintf(`apiVersion: fleetbroker.io/v1alpha1
+kind: ResourceIntent
+metadata: {name: %s, namespace: %s}
+spec:
+  consumer: %s
+  resources: {cpu: "1", memory: 2Gi, pods: "5", ephemeral-storage: 1Gi, gpu: {count: %d, models: [nvidia-h100]}}
+  offload:
+    namespaces: [{name: %[2]s, create: true, podOffloadingStrategy: Remote, podSelector: {matchLabels: {piece: %[1]s}}}]
+`, p.name(), p.tenant, p.consumer, p.gpus)
+}
+
+// remote is where the piece's pods are on the provider.
+func (p *piece) remote() string { return p.tenant + "-" + p.consumer }
+
+// own is a pod of the provider's own, of one GPU unless said otherwise, on a node.
+func own(name, node string, gpus int) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: default}\n"+
+		"spec: {nodeSelector: {kubernetes.io/hostname: %s}, containers: [{name: main, image: example.org/own, resources: {limits: {nvidia.com/gpu: %d}}}]}\n", name, node, gpus)
+}
+
+// contractOf reads a contract of the ledger's head.
+func (f *fleet) contractOf(tenant, intent, name string) *v1alpha1.Contract {
+	f.t.Helper()
+	if _, err := f.Platform.Git(f.ctx, "fetch", "-q", "origin", rig.Ledger); err != nil {
+		f.t.Fatal(err)
+	}
+	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: name, Namespace: tenant}, Spec: v1alpha1.ContractSpec{Intent: v1alpha1.ContractIntent{Name: intent}}}
+	text, err := f.Platform.Git(f.ctx, "show", "FETCH_HEAD:"+ledger.ContractPath(c))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	c = &v1alpha1.Contract{}
+	if err := ledger.Decode([]byte(text), c); err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+// nodeOf is the provider's node that bears a hash.
+func (f *fleet) nodeOf(hash string) string {
+	f.t.Helper()
+	name, err := f.kubectl("paris", "get", "nodes", "-l", v1alpha1.LabelNode+"="+hash, "-o", "jsonpath={.items[*].metadata.name}")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return name
+}
+
+// Contracts of 1, 2 and 4 GPUs from two consumers fill two nodes of eight on which the
+// provider runs pods of its own. Whatever comes first, each pod runs on the node that its
+// contract names: pinned to the pool alone, two pods of 2 would take the place of one of 4.
+func TestPiecesOfNodes(t *testing.T) {
+	f := startWith(t, func(o *rig.Options) {
+		o.Consumers = []string{"rome", "milan"}
+		o.Inputs["tenants/nlp.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [milan], namespaces: [nlp]}\n"
+		pool := map[string]string{"fleetbroker.io/pool": "h100"}
+		o.Providers["paris"] = []env.GPUNode{{Name: "paris-a", GPUs: 8, Labels: pool}, {Name: "paris-b", GPUs: 8, Labels: pool}}
+	}, func(f *fleet) {
+		f.apply("paris", own("own-a", "paris-a", 1))
+		f.apply("paris", own("own-b", "paris-b", 1))
+		f.Spread("paris", "default", map[string]int{"paris-a": 1, "paris-b": 1})
+	}, "paris")
+	f.Eventually("both nodes are told with one GPU less", func() error {
+		market, err := f.daemon.Market(f.ctx)
+		if err == nil && strings.Count(market, `gpu: "7"`) < 1 {
+			err = fmt.Errorf("the market is\n%s", market)
+		}
+		return err
+	})
+
+	var pieces []*piece
+	for _, gpus := range []int{4, 2, 1} {
+		pieces = append(pieces, &piece{tenant: "vision", consumer: "rome", gpus: gpus}, &piece{tenant: "nlp", consumer: "milan", gpus: gpus})
+	}
+	for _, p := range pieces {
+		f.Put(p.tenant, p.name(), p.intent())
+		p.contract = f.Contract(p.tenant, p.name(), "Reserved", "Peering", "Active")
+	}
+	taken := map[string]int{}
+	for _, p := range pieces {
+		f.Contract(p.tenant, p.name(), "Active")
+		c := f.contractOf(p.tenant, p.name(), p.contract)
+		if len(c.Spec.Nodes) != 1 {
+			t.Fatalf("contract %s names nodes %v, want one", p.contract, c.Spec.Nodes)
+		}
+		p.node = f.nodeOf(c.Spec.Nodes[0].Node)
+		taken[p.node] += p.gpus
+		f.says(p.consumer, c.Spec.Nodes[0].Node, "get", "virtualnodes.offloading.liqo.io", p.contract, "-n", "liqo-tenant-paris", "-o", `jsonpath={.spec.offloadingPatch.nodeSelector.fleetbroker\.io/node}`)
+	}
+	if !maps.Equal(taken, map[string]int{"paris-a": 7, "paris-b": 7}) {
+		t.Fatalf("the contracts take %v", taken)
+	}
+
+	began := time.Now()
+	orders := ordersOf(len(pieces) + 2)
+	for i, order := range orders {
+		f.runsInOrder(pieces, order, i > 0)
+	}
+	t.Logf("%d orders of %d pods: %s", len(orders), len(pieces)+2, time.Since(began).Round(time.Millisecond))
+	f.well(pieces[0].contract)
+
+	// A pod that is bigger than its piece is refused where it is asked for, although as
+	// many GPUs are sold to the consumer on that node.
+	small := pieces[2] // of 2 GPUs
+	f.apply(small.consumer, small.pod("bigger", small.gpus+1))
+	f.Eventually("a pod bigger than its piece is refused with that reason", func() error {
+		why, err := f.kubectl(small.consumer, "get", "pod", "bigger", "-n", small.tenant, "-o", `jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}`)
+		if err == nil && !strings.Contains(why, "Insufficient nvidia.com/gpu") {
+			err = fmt.Errorf("it is told %q", why)
+		}
+		return err
+	})
+	f.run(small.consumer, "delete", "pod", "bigger", "-n", small.tenant)
+
+	// Own pods that come later take the piece of who has no pod there: its contract is
+	// Degraded, with the node's hash, and no other is.
+	loser := pieces[0]
+	f.run(loser.consumer, "delete", "pod", loser.name(), "-n", loser.tenant)
+	f.says("paris", "", "get", "pods", "-n", loser.remote(), "-l", "piece="+loser.name(), "-o", "name")
+	f.apply("paris", own("own-later", loser.node, 2))
+	f.Contract(loser.tenant, loser.name(), "Degraded")
+	hash := f.contractOf(loser.tenant, loser.name(), loser.contract).Spec.Nodes[0].Node
+	f.reason(loser.contract, "Degraded", "node "+hash+": 2 of 4 gpu are left there for contract "+loser.contract)
+	for _, p := range pieces[1:] {
+		if got := f.Phases(p.tenant, p.name()); got[p.contract] != "Active" {
+			t.Errorf("%s/%s: %v, want Active", p.tenant, p.name(), got)
+		}
+	}
+	f.run("paris", "delete", "pod", "own-later", "-n", "default")
+	f.Contract(loser.tenant, loser.name(), "Active")
+	f.Sound()
+}
+
+// ordersOf are orders of n things in which each comes before each other at least once:
+// some at random, each with its reverse.
+func ordersOf(n int) (out [][]int) {
+	r := rand.New(rand.NewSource(20261127))
+	for range 2 {
+		order := r.Perm(n)
+		out = append(out, order)
+		reverse := slices.Clone(order)
+		slices.Reverse(reverse)
+		out = append(out, reverse)
+	}
+	return out
+}
+
+// runsInOrder makes the pods of all pieces and the provider's own two one after the other,
+// each a moment after the one before was taken, and waits until all run where they belong.
+func (f *fleet) runsInOrder(pieces []*piece, order []int, again bool) {
+	f.t.Helper()
+	if again {
+		for _, consumer := range []string{"rome", "milan"} {
+			f.run(consumer, "delete", "pods", "-A", "-l", "piece", "--wait=false")
+		}
+	}
+	f.run("paris", "delete", "pod", "own-a", "own-b", "-n", "default", "--wait=false")
+	f.Eventually("all pods are gone", func() error {
+		left, err := f.kubectl("paris", "get", "pods", "-A", "-o", "jsonpath={.items[*].metadata.name}")
+		if err == nil && left != "" {
+			err = fmt.Errorf("%s are there", left)
+		}
+		return err
+	})
+	want := map[string]string{"default/own-a": "paris-a", "default/own-b": "paris-b"}
+	for _, i := range order {
+		if i >= len(pieces) {
+			node := []string{"a", "b"}[i-len(pieces)]
+			f.apply("paris", own("own-"+node, "paris-"+node, 1))
+			continue
+		}
+		p := pieces[i]
+		want[p.remote()+"/"+p.name()] = p.node
+		f.apply(p.consumer, p.pod(p.name(), p.gpus))
+		f.Eventually(p.name()+" is taken", func() error {
+			node, err := f.kubectl(p.consumer, "get", "pod", p.name(), "-n", p.tenant, "-o", "jsonpath={.spec.nodeName}")
+			if err == nil && node != p.contract {
+				err = fmt.Errorf("it is on %q, its virtual node is %s", node, p.contract)
+			}
+			return err
+		})
+	}
+	f.Eventually(fmt.Sprintf("in order %v all pods run on the nodes of their contracts", order), func() error {
+		out, err := f.kubectl("paris", "get", "pods", "-A", "--field-selector", "status.phase=Running", "-o", `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
+		got := map[string]string{}
+		for line := range strings.Lines(out) {
+			pod, node, _ := strings.Cut(strings.TrimSpace(line), " ")
+			got[pod] = node
+		}
+		if err == nil && !maps.Equal(got, want) {
+			err = fmt.Errorf("they run on %v, want %v", got, want)
+		}
+		return err
+	})
+}
+
+// One slice with as many virtual nodes as there may be is released: Liqo's worker that
+// deletes them is one, and waits ten seconds between its looks.
+func TestManyPartsAreReleased(t *testing.T) {
+	if !*full {
+		return // make test-full: 32 virtual kubelets take 3 GB of memory
+	}
+	const parts = v1alpha1.MaxShares
+	f := startWith(t, func(o *rig.Options) {
+		o.Providers["paris"] = []env.GPUNode{{Name: "paris-gpu", GPUs: parts, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}
+	}, func(*fleet) {}, "paris")
+	shares := strings.Repeat(", {gpu: 1}", parts)[2:]
+	text := strings.Replace(shaped("train", parts, "{shares: ["+shares+"]}"), `cpu: "8", memory: 32Gi, pods: "20", ephemeral-storage: 20Gi`, `cpu: "32", memory: 64Gi, pods: "64", ephemeral-storage: 64Gi`, 1)
+	began := time.Now()
+	f.Put("vision", "train", text)
+	contract := f.Contract("vision", "train", "Active")
+	t.Logf("%d parts are Active: %s", parts, time.Since(began).Round(100*time.Millisecond))
+	f.well(contract)
+	began = time.Now()
+	f.Remove("vision", "train")
+	f.Contract("vision", "train", "Releasing")
+	f.Eventually("its Nodes are gone", func() error {
+		left, err := f.kubectl("rome", "get", "nodes", "-l", v1alpha1.LabelContract+"="+contract, "-o", "name")
+		if err == nil && left != "" {
+			err = fmt.Errorf("%d are there", len(strings.Fields(left)))
+		}
+		return err
+	})
+	t.Logf("the last of %d Nodes is gone: %s", parts, time.Since(began).Round(100*time.Millisecond))
+	f.Contract("vision", "train", "Released")
+	t.Logf("%d parts are Released: %s", parts, time.Since(began).Round(100*time.Millisecond))
+	f.Sound()
+}
