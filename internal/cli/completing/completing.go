@@ -31,7 +31,7 @@ var directories = words(`broker-cert-path cert-path dir fleet keys-dir kubeconfi
 
 var files = map[string][]string{
 	"offers": {"csv"}, "demand": {"csv"}, "html": {"html"}, "trust-root": {"yaml", "yml"}, "signers": {"yaml", "yml"},
-	"market": {"yaml", "yml", "csv"}, "witness": {"json"}, "from": nil, "file": {"yaml", "yml"},
+	"market": {"yaml", "yml", "csv"}, "witness": {"json"}, "from": nil, "file": {"yaml", "yml"}, "config": {"yaml", "yml"},
 	"audit export output": nil, "forge-ca-file": nil, "github-app-key-file": nil, "forge-token-file": nil, "git-bearer-file": nil, "git-ca-file": nil,
 	"git-known-hosts": nil, "git-password-file": nil, "git-ssh-key": nil, "kubeconfig": nil, "market-kubeconfig": nil, "notify-ca-file": nil,
 	"oidc-ca-file": nil, "oidc-client-secret-file": nil, "oidc-session-key-file": nil,
