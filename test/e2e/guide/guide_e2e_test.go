@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 	"github.com/fleetbroker/fleetbroker/test/env/pod"
@@ -204,6 +206,7 @@ func (f *follower) start(cluster *env.Cluster, kind, name string, flags map[stri
 		case <-p.Done():
 			f.t.Errorf("%s of %s has ended: %v", name, cluster.Name, p.Failure())
 		default:
+			f.requested(p, cluster, kind, name)
 		}
 		if err := p.Stop(); err != nil {
 			f.t.Errorf("stop %s: %v", name, err)
@@ -213,6 +216,37 @@ func (f *follower) start(cluster *env.Cluster, kind, name string, flags map[stri
 			f.t.Logf("%s of %s (%v):\n%s", name, cluster.Name, err, strings.Join(lines[max(0, len(lines)-40):], "\n"))
 		}
 	})
+}
+
+// requested holds a program's memory, the most that was resident, to what its workload
+// requests: a node that is full by requests would evict it otherwise. It is what a fleet of
+// three clusters takes; docs/scale.md says what larger ones do.
+func (f *follower) requested(p *env.Program, cluster *env.Cluster, kind, name string) {
+	f.t.Helper()
+	out, err := cluster.Kubectl(context.Background(), "", "-n", "fleetbroker", "get", kind, name, "-o", "jsonpath={.spec.template.spec.containers[0].resources.requests.memory}")
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	request, err := resource.ParseQuantity(out)
+	if err != nil {
+		f.t.Errorf("memory requested by %s: %q: %v", name, out, err)
+		return
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var most int64 // KiB
+	if _, err := fmt.Sscan(rest, &most); err != nil || most == 0 {
+		f.t.Errorf("memory of %s: %v in %s", name, err, status)
+	}
+	f.t.Logf("%s of %s: %d MiB resident at the most, %s requested", name, cluster.Name, most>>10, out)
+	if most<<10 > request.Value() {
+		f.t.Errorf("%s of %s took %d MiB, and requests %s", name, cluster.Name, most>>10, out)
+	}
 }
 
 func (f *follower) address() string {
