@@ -56,6 +56,7 @@ test: programs vet lint tools ## everything CI runs
 test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/policies -run TestForms -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/install -run TestInstallCluster_Webhook -full
+	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/guide -full
 	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
 	$(GO) test -count 1 -timeout 90m $(TESTFLAGS) ./test/sim -run 'TestSim$$' -seeds 10000 -within 60m -least 2000
 	$(GO) test -count 1 -timeout 60m -v $(TESTFLAGS) ./test/sim/day -contracts 2000 -hours 24

@@ -86,6 +86,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.StringVar(&f.HealthAddress, "health-probe-bind-address", "0", `address of /healthz and /readyz, such as ":8081"; "0" serves none`)
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", "0", `address of /metrics, such as "127.0.0.1:8080"; beyond loopback TLS, for tokens that the cluster reviews; "0" serves none`)
 	set.StringVar(&f.WebhookAddress, "webhook-bind-address", "0", `address of the admission webhook, such as ":9443", where the cluster's file says admission: webhook; "0" serves none`)
+	set.StringVar(&f.WebhookClientCA, "webhook-client-ca-file", "", "file with the authorities of one of which callers of the webhook, the API server, have to show a certificate; empty: none is asked for")
 	set.StringVar(&f.WebhookConfiguration, "webhook-configuration", "", "MutatingWebhookConfiguration whose caBundle the agent writes")
 	set.StringVar(&f.LeaseNamespace, "leader-election-namespace", "", "namespace of the Lease by which one of several replicas speaks for the cluster; empty: there is only this one")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

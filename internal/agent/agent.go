@@ -72,6 +72,8 @@ type Options struct {
 	// or "0" nowhere; WebhookConfiguration the MutatingWebhookConfiguration that leads there.
 	// It needs LeaseNamespace, in which its Secret is.
 	WebhookAddress, WebhookConfiguration string
+	// WebhookClientCA is hook.Server.ClientCA.
+	WebhookClientCA string
 	// LeaseNamespace holds the Lease by which one of several replicas speaks for
 	// the cluster; empty: there is only this one.
 	LeaseNamespace string

@@ -177,7 +177,7 @@ func (s *applying) observe(ctx context.Context) error {
 	}
 	report := wire.Observed{
 		Root: root, Applied: !status.Commit.IsZero() && status.Pending == 0, Contracts: seen,
-		Leading: status.Leading, Pending: status.Pending, Problem: status.Problem, Troubles: status.Troubles,
+		Leading: status.Leading, Pending: status.Pending, Problem: status.Problem, Troubles: status.Troubles, Admission: status.Admission,
 	}
 	report.Fit()
 	if s.tellers == nil {

@@ -38,5 +38,5 @@ func (a *agent) admit() error {
 	if err := a.mgr.Add(keeper); err != nil {
 		return err
 	}
-	return a.mgr.Add(&hook.Server{Address: a.WebhookAddress, Client: client, Certificate: keeper.Certificate, Log: a.Log})
+	return a.mgr.Add(&hook.Server{Address: a.WebhookAddress, Client: client, Certificate: keeper.Certificate, ClientCA: a.WebhookClientCA, Log: a.Log})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/cli/flagfile"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/spread"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
@@ -81,6 +82,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons in one cluster one does, of others on the same fleet repo one should")
 	fs.StringVar(&o.notifyDir, "notify-urls-dir", "", "directory with a file <secret>/<key> for each address of the tenants' notify, as Secrets are mounted")
 	fs.StringVar(&o.notifyCAs, "notify-ca-file", "", "further certificate authorities for the receivers of notifications")
+	flagfile.Register(cmd)
 	return cmd
 }
 

@@ -263,7 +263,7 @@ func (r *remote) status() Status {
 	if s.Problem != "" {
 		return s
 	}
-	s.Reachable, s.Problem, s.Pending = true, r.report.Problem, r.report.Pending
+	s.Reachable, s.Problem, s.Pending, s.Admission = true, r.report.Problem, r.report.Pending, r.report.Admission
 	s.Troubles = slices.Concat(r.report.Troubles, r.refused[:min(len(r.refused), maxToldRefusals)])
 	switch newest := r.report.Root == r.want.Tree.Root.String(); {
 	case newest && r.report.Applied:

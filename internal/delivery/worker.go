@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 )
@@ -420,7 +421,8 @@ type Status struct {
 	// reachable without a problem has only just been connected to.
 	Problem string
 	// Troubles of single objects.
-	Troubles []string
+	Troubles  []string
+	Admission string // as wire.Observed has it
 }
 
 func (w *worker) status() Status {
@@ -434,6 +436,9 @@ func (w *worker) status() Status {
 	}
 	if s.Mode == "" {
 		s.Mode = Direct
+	}
+	if w.conn != nil {
+		s.Admission = cmp.Or(w.conn.gvrs[kindMutating].Version, wire.AdmissionNone)
 	}
 	if w.conn != nil && s.Problem == "" {
 		if _, s.Problem = w.conn.synced(); s.Problem == stillReading {

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/bulletin"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/forms"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/heard"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/once"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
@@ -56,6 +57,7 @@ type Reconciler struct {
 	last       key
 	planned    planned
 	folder     world.Folder
+	refuser    forms.Refuser
 	given      world.Input // what the newest world was made of
 	keeper     replay.Keeper
 	plans      *planning.Planner

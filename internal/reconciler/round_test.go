@@ -27,7 +27,12 @@ import (
 type clusters struct {
 	desired map[string]delivery.Desired
 	told    int
+	// admission is what the clusters serve (spread.Deliverer.Admission), and how often it changed.
+	admission map[string]string
+	changed   int
 }
+
+func (c *clusters) Admission() map[string]string { return c.admission }
 
 func (c *clusters) Deliver(d map[string]delivery.Desired) { c.desired, c.told = d, c.told+1 }
 
@@ -49,7 +54,7 @@ func (c *clusters) Observe() (v1alpha1.ConsumerObservations, uint64) {
 			out[ct.Metadata.Name] = o
 		}
 	}
-	return all, uint64(c.told)
+	return all, uint64(c.told + c.changed)
 }
 
 // story is a reconciler on a repository in memory, and time that stands still

@@ -7,13 +7,14 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/forms"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/world"
 )
 
 // world joins what was read with the market and the observations of now.
 func (r *Reconciler) world(in *inputs, k key, s *market.Snapshot, observed v1alpha1.ConsumerObservations, unheard map[string]bool) planner.World {
 	r.given = world.Input{
-		Now: r.now(in), Fleet: in.fleet, Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
+		Now: r.now(in), Fleet: r.refuser.Fleet(in.fleet, in.ledger, forms.Served(r.opts.Delivery)), Inputs: in.heads.Inputs.Commit.Hash.String(), Ledger: in.ledger,
 		Market: s, Author: in.author, Authors: in.attributed, Asked: in.asked, RemovedBy: removers(r.removers), Unheard: unheard, Observed: observed,
 		Deaf: k.deaf, AllowEnds: k.allowEnds, ForceRelease: r.opts.ForceRelease,
 	}

@@ -65,7 +65,7 @@ func TestInstall_InItsOrder(t *testing.T) {
 		{"\nmake build", "\nfleetbroker validate\n"},
 		{"\nmake images ", "--image ghcr.io/acme/fleet-agent:v0.1.0\n", "\nkubectl --context paris apply -k install/clusters/paris\n"},
 		{"secret generic fleet-agent-certs", "\nkubectl --context paris apply -k install/clusters/paris\n"},
-		{"place of `--repo=https://git.example.org/acme/fleet.git`", "\nkubectl apply -k install/broker\n"},
+		{"\nsed -i.orig 's#--repo=", "\nkubectl apply -k install/broker\n"},
 	} {
 		at := -1
 		for _, part := range order {

@@ -59,7 +59,11 @@ func compile(ctx context.Context, module, output string, p program) (time.Durati
 	started := time.Now()
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-tags", p.tags, "-ldflags", "-s -w"+p.stamp(), "-o", output, p.pkg)
 	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=", "GOARCH=", "CGO_ENABLED=1") // Gitea's sqlite
+	cgo := "CGO_ENABLED=0"
+	if p.cgo {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=", "GOARCH=", cgo)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	// A group of its own, so that cancelling ends the compilers too.

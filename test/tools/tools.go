@@ -51,6 +51,7 @@ type program struct {
 	comes   string // the version of pkg, where it comes along with another module
 	of      string // the module that has version comes, where pkg is a program of ours
 	tags    string // build tags
+	cgo     bool   // it needs a C compiler
 	onPath  bool   // a copy on PATH is good enough
 	assets  bool   // may be in KUBEBUILDER_ASSETS
 	envtest bool   // envtest's own assets hold it: where the variable is set it must be there
@@ -88,7 +89,7 @@ var programs = map[string]program{
 	"kwok":                         {module: "kwok", version: KwokVersion, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 	"source-controller":            {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/source-controller"},
 	"kustomize-controller":         {module: "flux", version: FluxVersion, pkg: "github.com/fluxcd/kustomize-controller"},
-	"gitea":                        {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify"},
+	"gitea":                        {module: "gitea", version: GiteaVersion, pkg: "code.gitea.io/gitea", tags: "sqlite sqlite_unlock_notify", cgo: true},
 	"golangci-lint":                {module: "golangci", version: GolangciVersion, pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"},
 	"govulncheck":                  {module: "govulncheck", version: VulnVersion, pkg: "golang.org/x/vuln/cmd/govulncheck"},
 	"promtool":                     {module: "prometheus", version: PrometheusVersion, pkg: "github.com/prometheus/prometheus/cmd/promtool"},

@@ -3,12 +3,14 @@ package hook
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -48,6 +50,9 @@ type Server struct {
 	Client kubernetes.Interface
 	// Certificate is what it shows.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// ClientCA is a file with the authorities, in PEM, of one of which a caller has to show a
+	// certificate. It is read at each connection. Empty: whoever reaches the port is answered.
+	ClientCA string
 	// Log of what is refused.
 	Log *slog.Logger
 }
@@ -69,7 +74,7 @@ func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate},
+		TLSConfig: s.config(),
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10},
 	}
 	done := make(chan error, 1)
@@ -83,6 +88,38 @@ func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	return server.Shutdown(ending)
+}
+
+// config is that of TLS.
+func (s *Server) config() *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"}}
+	if s.ClientCA == "" {
+		return c
+	}
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		pool, err := poolOf(s.ClientCA)
+		if err != nil {
+			s.Log.Error("read the webhook's client authorities", "error", err)
+			return nil, err
+		}
+		own := c.Clone()
+		own.GetConfigForClient, own.ClientAuth, own.ClientCAs = nil, tls.RequireAndVerifyClientCert, pool
+		return own, nil
+	}
+	return c
+}
+
+// poolOf reads authorities.
+func poolOf(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", file)
+	}
+	return pool, nil
 }
 
 // Handler answers reviews at PathPods and PathRequests, maxReviews at once.

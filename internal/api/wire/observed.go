@@ -16,6 +16,9 @@ const (
 	maxTexts = 1000    // texts of one list
 )
 
+// AdmissionNone of Observed.Admission: the API server serves no MutatingAdmissionPolicy.
+const AdmissionNone = "none"
+
 var hashForm = regexp.MustCompile(`^([0-9a-f]{40})?$`)
 
 // Observed is what an agent sees in its cluster.
@@ -35,6 +38,9 @@ type Observed struct {
 	Pending  int      `json:"pending,omitempty"`
 	Problem  string   `json:"problem,omitempty"`
 	Troubles []string `json:"troubles,omitempty"`
+	// Admission is the version of MutatingAdmissionPolicy that the API server serves,
+	// AdmissionNone for no version; "" where that is not known.
+	Admission string `json:"admission,omitempty"`
 	// Differs: the ledger has other manifests than are rendered. Replicas of the daemon
 	// tell each other; agents, which are given what is rendered, never say so.
 	Differs bool `json:"differs,omitempty"`
@@ -50,6 +56,11 @@ func (o *Observed) Check() error {
 	}
 	if !hashForm.MatchString(o.Root) {
 		return fmt.Errorf("root %.60q is not the hash of a tree", o.Root)
+	}
+	switch o.Admission {
+	case "", AdmissionNone, v1alpha1.AdmissionV1, v1alpha1.AdmissionV1Beta1:
+	default:
+		return fmt.Errorf("admission is %.60q, which is no version of MutatingAdmissionPolicy", o.Admission)
 	}
 	if o.Pending < 0 {
 		return fmt.Errorf("pending is %d", o.Pending)

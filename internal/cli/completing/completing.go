@@ -31,11 +31,11 @@ var directories = words(`broker-cert-path cert-path dir fleet keys-dir kubeconfi
 
 var files = map[string][]string{
 	"offers": {"csv"}, "demand": {"csv"}, "html": {"html"}, "trust-root": {"yaml", "yml"}, "signers": {"yaml", "yml"},
-	"market": {"yaml", "yml", "csv"}, "witness": {"json"}, "from": nil, "file": {"yaml", "yml"},
+	"market": {"yaml", "yml", "csv"}, "witness": {"json"}, "from": nil, "file": {"yaml", "yml"}, "config": {"yaml", "yml"},
 	"audit export output": nil, "forge-ca-file": nil, "github-app-key-file": nil, "forge-token-file": nil, "git-bearer-file": nil, "git-ca-file": nil,
 	"git-known-hosts": nil, "git-password-file": nil, "git-ssh-key": nil, "kubeconfig": nil, "market-kubeconfig": nil, "notify-ca-file": nil,
 	"oidc-ca-file": nil, "oidc-client-secret-file": nil, "oidc-session-key-file": nil,
-	"operators-kubeconfig": nil, "policy-key": nil, "version verify": nil, "version key": {"pub", "pem"}, "version provenance": {"jsonl", "json"}, "signing-key": nil, "signing-key-passphrase-file": nil, "tracing-ca-file": nil,
+	"operators-kubeconfig": nil, "policy-key": nil, "version verify": nil, "version key": {"pub", "pem"}, "version provenance": {"jsonl", "json"}, "signing-key": nil, "signing-key-passphrase-file": nil, "tracing-ca-file": nil, "webhook-client-ca-file": nil,
 }
 
 // free are those whose values nobody can list: text, addresses, times, commits.

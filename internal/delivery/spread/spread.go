@@ -116,6 +116,8 @@ type Deliverer struct {
 	said       map[string]map[string]v1alpha1.ConsumerObservation
 	merged     v1alpha1.ConsumerObservations
 	generation uint64
+	admission  map[string]string // as Observe saw it last, and how often it changed
+	admissions uint64
 }
 
 // place is what is known of who delivers to a cluster.
@@ -377,7 +379,7 @@ func (d *Deliverer) reports(names []string) map[string]*wire.Observed {
 		}
 		report := &wire.Observed{
 			Root: roots[name], Applied: !s.Commit.IsZero() && s.Pending == 0, Contracts: contracts,
-			Leading: true, Pending: s.Pending, Problem: s.Problem, Troubles: s.Troubles, Differs: differs[name],
+			Leading: true, Pending: s.Pending, Problem: s.Problem, Troubles: s.Troubles, Admission: s.Admission, Differs: differs[name],
 		}
 		report.Fit()
 		out[name] = report
@@ -463,10 +465,15 @@ func (d *Deliverer) Forgotten(cluster string) {
 // something else.
 func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 	base, generation := d.local.Observe()
+	admission := d.Admission()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !maps.Equal(admission, d.admission) {
+		d.admission = admission
+		d.admissions++
+	}
 	if d.shared == nil {
-		return base, generation
+		return base, generation + d.admissions
 	}
 	now, said := d.clock.Now(), map[string]map[string]v1alpha1.ConsumerObservation{}
 	for name, p := range d.places {
@@ -480,13 +487,33 @@ func (d *Deliverer) Observe() (v1alpha1.ConsumerObservations, uint64) {
 		said[name] = next
 	}
 	if d.merged != nil && sameMaps(base, d.base) && sameMaps(said, d.said) {
-		return d.merged, d.generation
+		return d.merged, d.generation + d.admissions
 	}
 	d.base, d.said = base, said
 	d.merged = maps.Clone(v1alpha1.ConsumerObservations(said))
 	maps.Copy(d.merged, base)
 	d.generation++
-	return d.merged, d.generation
+	return d.merged, d.generation + d.admissions
+}
+
+// Admission is the version of MutatingAdmissionPolicy that each consumer serves, as
+// wire.Observed.Admission has it, without those of which it is not known. A change of it
+// changes the number of Observe.
+func (d *Deliverer) Admission() map[string]string {
+	out := map[string]string{}
+	for name, s := range d.local.Status() {
+		if s.Admission != "" {
+			out[name] = s.Admission
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, p := range d.places {
+		if !p.mine && p.word != nil && p.word.Admission != "" {
+			out[name] = p.word.Admission
+		}
+	}
+	return out
 }
 
 // Differing are the clusters of which the ledger has other manifests than are rendered.

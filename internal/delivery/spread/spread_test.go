@@ -71,6 +71,7 @@ type world struct {
 	rounds   bool                     // each replica makes a round before each look
 	gaps     map[string]time.Duration // for how long nobody delivers, by cluster
 	gap      time.Duration            // the longest that there was
+	serves   string                   // what each cluster admits by
 }
 
 type replica struct {
@@ -178,7 +179,7 @@ func (r *replica) Observe() (v1alpha1.ConsumerObservations, uint64) {
 func (r *replica) Status() map[string]delivery.Status {
 	out := map[string]delivery.Status{}
 	for name := range r.own {
-		out[name] = delivery.Status{Reachable: !r.w.beyond[r.name][name], Leading: r.w.leases[name] == r.name}
+		out[name] = delivery.Status{Reachable: !r.w.beyond[r.name][name], Leading: r.w.leases[name] == r.name, Admission: r.w.serves}
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func (p *place) away(want delivery.Desired, now time.Time) string {
 // same reports whether two words say the same.
 func same(a, b *wire.Observed) bool {
 	return a.Root == b.Root && a.Applied == b.Applied && a.Leading == b.Leading && a.Pending == b.Pending && a.Problem == b.Problem &&
-		a.Differs == b.Differs && slices.Equal(a.Troubles, b.Troubles) &&
+		a.Differs == b.Differs && a.Admission == b.Admission && slices.Equal(a.Troubles, b.Troubles) &&
 		maps.EqualFunc(a.Contracts, b.Contracts, func(a, b v1alpha1.ConsumerObservation) bool { return a.Equal(&b) })
 }
 

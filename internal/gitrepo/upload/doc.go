@@ -4,5 +4,8 @@
 // A file that is left out is missing from the pack, and from each later one: who asks so
 // must not take a missing file for damage. Servers that know no filter send everything.
 //
+// It asks for multi_ack, without which Azure DevOps refuses, and has the library let it pass
+// (a variable of it, set once at the start of the program).
+//
 // gitrepo calls it for each fetch. It is pure.
 package upload

@@ -16,6 +16,26 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env"
 )
 
+// demoBudget is the processor time that `make demo` may take with servers that are built;
+// processor time, because others may be busy on the same machine.
+const demoBudget = 3 * time.Minute
+
+// TestQuickDemo_Starts: the released program alone tells the whole story in memory within
+// three seconds of processor time, which is more than its start.
+func TestQuickDemo_Starts(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "fleetbroker"), "demo", "--quick")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()} // no PATH: neither git nor kubectl
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "done: nothing is left running") {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("demo --quick: %s of processor time", took)
+	if took > 3*time.Second || took == 0 {
+		t.Errorf("demo --quick took %s of processor time, want at most 3 s", took)
+	}
+}
+
 // The demo tells its whole story, with Liqo and without, and leaves nothing
 // running.
 func TestDemo(t *testing.T) {
@@ -42,6 +62,12 @@ func TestDemo(t *testing.T) {
 		cancel()
 		if err != nil {
 			t.Fatalf("demo %v: %v\n%s", c.args, err, out)
+		}
+		// With the servers built; those that it started and waited for are in it.
+		took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		t.Logf("demo %v: %s of processor time", c.args, took.Round(time.Second))
+		if took > demoBudget || took < time.Second {
+			t.Errorf("demo %v took %s of processor time, want at most %s", c.args, took, demoBudget)
 		}
 		for _, want := range append(c.tells, "done: nothing is left running") {
 			if !strings.Contains(string(out), want) {

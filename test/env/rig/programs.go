@@ -141,7 +141,7 @@ func (r *Rig) Agent(_ context.Context, cluster string, to ...*Daemon) (*env.Prog
 		return nil, err
 	}
 	args := []string{"--cluster-id", cluster, "--kubeconfig", filepath.Join(r.Dir, "agents", cluster+".kubeconfig"), "--broker-cert-path", certs}
-	args = append(args, r.AgentArgs...)
+	args = append(append(args, r.AgentArgs...), r.AgentArgsOf[cluster]...)
 	for _, d := range to {
 		args = append(args, "--broker-url", "https://"+d.Agents)
 	}

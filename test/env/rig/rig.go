@@ -37,6 +37,12 @@ type Options struct {
 	Inputs map[string]string
 	// AgentArgs are added to the command line of every agent.
 	AgentArgs []string
+	// AgentArgsOf are added to that of one cluster's agent.
+	AgentArgsOf map[string][]string
+	// Kubernetes is the version of all clusters, as in env.ClusterOptions, with more
+	// arguments for their API servers.
+	Kubernetes    string
+	APIServerArgs []string
 	// Env is added to the environment of daemons and agents, as "NAME=value".
 	Env []string
 	// Liqo runs on every cluster, and pods do. The calling process is isolated
@@ -141,7 +147,7 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 		return r.kubeconfigs(c)
 	}
 	dir := filepath.Join(r.Dir, "clusters", name)
-	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress})
+	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress, Kubernetes: r.Kubernetes, APIServerArgs: r.APIServerArgs})
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,10 @@ func (r *release) programs(ctx context.Context, scratch string) error {
 	if err != nil {
 		return err
 	}
+	manual, err := manuals(r.version, r.time)
+	if err != nil {
+		return err
+	}
 	for platform := range strings.SplitSeq(r.platforms, ",") {
 		goos, arch, ok := strings.Cut(platform, "/")
 		if !ok {
@@ -48,6 +52,9 @@ func (r *release) programs(ctx context.Context, scratch string) error {
 			names = append(names, "fleet-agent")
 		}
 		members := []member{{"LICENSE", license, 0o644}}
+		if goos != "windows" {
+			members = append(members, manual...)
+		}
 		exe := ""
 		if goos == "windows" {
 			exe = ".exe"
