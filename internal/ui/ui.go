@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
 	"github.com/fleetbroker/fleetbroker/internal/ui/judge"
@@ -62,7 +63,7 @@ type Options struct {
 // UI is the dashboard's handler.
 type UI struct {
 	opts    Options
-	mux     *http.ServeMux
+	mux     *routes.Mux
 	pages   *renderer
 	history *history
 	files   *changes.Follower
@@ -89,7 +90,7 @@ var files embed.FS
 
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
-	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(o.Replica), origin: http.NewCrossOriginProtection()}
+	u := &UI{opts: o, mux: routes.NewMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(o.Replica), origin: http.NewCrossOriginProtection()}
 	if o.History != nil {
 		u.files = changes.New(o.History)
 	}
