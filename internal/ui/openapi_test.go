@@ -171,7 +171,7 @@ func TestOpenAPI_Valid(t *testing.T) {
 					}
 				}
 			}
-			checkParams(t, at, path, o["parameters"].([]any))
+			checkParams(t, at, path, o["parameters"].([]any), components["parameters"].(map[string]any))
 			checkBodies(t, c, at, []string{"paths", path, method}, o)
 		}
 	}
@@ -180,11 +180,17 @@ func TestOpenAPI_Valid(t *testing.T) {
 	}
 }
 
-func checkParams(t *testing.T, at, path string, params []any) {
+func checkParams(t *testing.T, at, path string, params []any, shared map[string]any) {
 	t.Helper()
 	seen, inPath := map[string]bool{}, []string{}
 	for _, p := range params {
 		p := p.(map[string]any)
+		if ref, is := p["$ref"].(string); is {
+			if p, is = shared[strings.TrimPrefix(ref, "#/components/parameters/")].(map[string]any); !is {
+				t.Errorf("%s: there is no %s", at, ref)
+				continue
+			}
+		}
 		key := fmt.Sprint(p["in"], " ", p["name"])
 		if seen[key] {
 			t.Errorf("%s: %s twice", at, key)

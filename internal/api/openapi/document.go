@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,8 +51,9 @@ func Document(routes []Route) Object {
 		},
 		"paths": paths,
 		"components": Object{
-			"schemas":   d.Done,
-			"responses": Object{"Refused": failed},
+			"schemas":    d.Done,
+			"parameters": d.params,
+			"responses":  Object{"Refused": failed},
 			"securitySchemes": Object{
 				"certificate": Object{"type": "mutualTLS", "description": "of an agent, operator, reader or server"},
 				"token":       Object{"type": "http", "scheme": "bearer", "description": "of the daemon's cluster"},
@@ -67,8 +69,8 @@ func (d *Schemas) operation(r *Route) Object {
 	for _, name := range PathParams(r.Path) {
 		params = append(params, Object{"name": name, "in": "path", "required": true, "schema": Object{"type": String}})
 	}
-	for _, p := range r.Params {
-		params = append(params, Object{"name": p.Name, "in": p.In, "required": p.Required, "description": p.Text, "schema": Object{"type": p.Kind}})
+	for i := range r.Params {
+		params = append(params, d.param(&r.Params[i]))
 	}
 	refused := Object{"$ref": "#/components/responses/Refused"}
 	responses := Object{"4XX": refused, "5XX": refused}
@@ -87,6 +89,18 @@ func (d *Schemas) operation(r *Route) Object {
 		out["requestBody"] = Object{"required": !b.Optional, "content": Object{media: Object{"schema": schema}}}
 	}
 	return out
+}
+
+// param is a parameter, under its name where no other has it.
+func (d *Schemas) param(p *Param) Object {
+	name, of := p.In+"."+p.Name, Object{"name": p.Name, "in": p.In, "required": p.Required, "description": p.Text, "schema": Object{"type": p.Kind}}
+	switch known := d.params[name]; {
+	case known == nil:
+		d.params[name] = of
+	case !reflect.DeepEqual(known, of):
+		return of
+	}
+	return Object{"$ref": "#/components/parameters/" + name}
 }
 
 // response is one answer.

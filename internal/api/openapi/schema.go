@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,14 +14,15 @@ import (
 // Schemas are those of the named types, each once.
 type Schemas struct {
 	// Done are the schemas by name.
-	Done  Object
-	types map[string]reflect.Type
-	names map[reflect.Type]string
+	Done   Object
+	params Object
+	types  map[string]reflect.Type
+	names  map[reflect.Type]string
 }
 
 // NewSchemas has none yet.
 func NewSchemas() *Schemas {
-	return &Schemas{Done: Object{}, types: map[string]reflect.Type{}, names: map[reflect.Type]string{}}
+	return &Schemas{Done: Object{}, params: Object{}, types: map[string]reflect.Type{}, names: map[reflect.Type]string{}}
 }
 
 var (
@@ -88,22 +88,15 @@ func nullable(schema Object) Object {
 	return schema
 }
 
-var (
-	paths     = regexp.MustCompile(`[\w./-]*/`)
-	nonLetter = regexp.MustCompile(`[^A-Za-z0-9]+`)
-)
-
-// Name is that of a named type among all that it was asked for, and before: of a list, such
-// as List[view.IntentRow], ListViewIntentRow.
+// Name is that of a named type among all that it was asked for: of a list such as
+// List[view.IntentRow] it is IntentRowList, of a name that is taken it begins with the package.
 func (d *Schemas) Name(t reflect.Type) string {
 	if name, known := d.names[t]; known {
 		return name
 	}
-	name := ""
-	for _, word := range nonLetter.Split(paths.ReplaceAllString(t.Name(), ""), -1) {
-		if word != "" {
-			name += strings.ToUpper(word[:1]) + word[1:]
-		}
+	name, of, generic := strings.Cut(t.Name(), "[")
+	if generic {
+		name = of[strings.LastIndexAny(of, "./")+1:len(of)-1] + name
 	}
 	if _, taken := d.types[name]; taken { // another package's
 		pkg := path.Base(t.PkgPath())
@@ -111,6 +104,13 @@ func (d *Schemas) Name(t reflect.Type) string {
 	}
 	d.types[name], d.names[t] = t, name
 	return name
+}
+
+// Reserve keeps names from types that Name is asked for.
+func (d *Schemas) Reserve(names ...string) {
+	for _, name := range names {
+		d.types[name] = nil
+	}
 }
 
 // structOf is a struct's schema, under its name.
