@@ -53,6 +53,8 @@ type Options struct {
 	Replica string
 	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
 	CommitPage func(commit string) string
+	// PullPage is the address of a pull request's page there, "" for none; may be nil.
+	PullPage func(number int) string
 	// Stopping is closed when the port that serves a request is about to close; may be
 	// nil.
 	Stopping func(context.Context) <-chan struct{}
@@ -97,7 +99,7 @@ func New(o Options) *UI {
 	if o.Audited != nil {
 		u.judge = judge.New(judge.Options{Repo: o.Audited, Base: audit.Options{Root: o.Root}, Now: o.Now, Log: o.Log})
 	}
-	u.pages = newRenderer(o.CommitPage)
+	u.pages = newRenderer(o.CommitPage, o.PullPage)
 	for i := range pages {
 		p := &pages[i]
 		u.mux.Handle("GET "+Root+p.path, u.page(p))

@@ -157,6 +157,27 @@ type QueueRow struct {
 	Try  []string `json:"try,omitempty"`
 }
 
+// UsedShare is how much of one resource is used, in milli-CPU, bytes or units.
+type UsedShare struct {
+	Resource string `json:"resource"`
+	Used     int64  `json:"used"`
+	Held     int64  `json:"held"`
+}
+
+// Usage is how a contract is used, as far as agents report it. What nobody reports is
+// absent: nothing is estimated here.
+type Usage struct {
+	// Pods on its virtual nodes, those of DaemonSets left out, as the consumer's agent
+	// reports them; absent where no report of it is fresh.
+	Pods *int64 `json:"pods,omitempty"`
+	// IdleSince is since when it is Active and has no pod, as far back as the daemon has
+	// followed it; absent while it has some.
+	IdleSince Time `json:"idleSince,omitzero"`
+	// Shares of what it holds that its pods take, as the provider's agent averages them over
+	// the last hour or so; absent where it does not (overcommit.maxRisk asks for it).
+	Shares []UsedShare `json:"shares,omitempty"`
+}
+
 // ContractRow is a contract in a list: as it is seen now, which may be ahead of the
 // ledger (Committed).
 type ContractRow struct {
@@ -175,6 +196,8 @@ type ContractRow struct {
 	// End of the term; absent for none.
 	End      Time `json:"end,omitzero"`
 	Expiring bool `json:"expiring,omitempty"`
+	// Usage as agents report it; absent where none does.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // TenantMoney is what a tenant spends.
@@ -394,6 +417,9 @@ type Change struct {
 	// that commit.
 	Merge     string `json:"merge,omitempty"`
 	MergeHash string `json:"mergeHash,omitempty"`
+	// Pull is the number of the pull request that brought it, as the words of the merge, or
+	// else its own, have it; 0 for none.
+	Pull int `json:"pull,omitempty"`
 }
 
 // FileHistory is who changed a file or directory of the fleet repo, and when.
@@ -412,6 +438,9 @@ type Past struct {
 	// Looked is among how many of the newest commits.
 	Looked int           `json:"commitsSearched"`
 	Files  []FileHistory `json:"files"`
+	// Pull is the number of the pull request that brought what is acted on, as the words of
+	// the merge have it; 0 where none is known.
+	Pull int `json:"pull,omitempty"`
 }
 
 // IntentAnswer is an intent's page with its past.
@@ -548,6 +577,10 @@ type FlavorRow struct {
 	GPUs    *Share `json:"gpus,omitempty"`
 	CPU     Share  `json:"cpu"`
 	Memory  Share  `json:"memory"`
+	// Oversold are GPUs that are used and held beyond what there is, Headroom those that may
+	// still be sold beyond it (overcommit).
+	Oversold int64 `json:"oversold,omitempty"`
+	Headroom int64 `json:"headroom,omitempty"`
 	// Growth is how many GPUs an autoscaler could add.
 	Growth int64 `json:"growth,omitempty"`
 	// Price of a GPU an hour, on demand and spot, in PriceCurrency; or Flat for all of it.
@@ -811,6 +844,11 @@ type CostRow struct {
 	// Ahead is what contracts will cost until the month or their term ends; for the
 	// present month only.
 	Ahead *Decimal `json:"ahead,omitempty"`
+	// Idle are contracts that are Active and have no pod now, IdleHourly what they cost an
+	// hour; Unreported are those of which no agent says. For the present month only.
+	Idle       int     `json:"idle,omitempty"`
+	IdleHourly Decimal `json:"idleHourly"`
+	Unreported int     `json:"unreported,omitempty"`
 	// Missing are months of contracts that are not counted: their currency has no rate.
 	Missing int `json:"missing,omitempty"`
 }
@@ -835,10 +873,12 @@ type CostPage struct {
 	// Labels of intents that costs can be added up by, as label:KEY.
 	Labels []string `json:"labels,omitempty"`
 	// Month that is counted, "" for all. Months are those that have costs, newest first.
-	Month  string      `json:"month,omitempty"`
-	Months []string    `json:"months"`
-	Rows   CostRowList `json:"rows"`
-	Total  CostRow     `json:"total"`
+	Month  string   `json:"month,omitempty"`
+	Months []string `json:"months"`
+	// Present: it is the month of now, whose rows tell what is idle and still to come.
+	Present bool        `json:"present"`
+	Rows    CostRowList `json:"rows"`
+	Total   CostRow     `json:"total"`
 }
 
 // CommitsAnswer is a part of the ledger's history.

@@ -157,7 +157,7 @@ func pages(ctx context.Context, t *testing.T, c *public.Client, of *v1alpha1.Res
 	if err != nil || len(intent.Data.Contracts) != 1 {
 		t.Errorf("intent: %+v, %v", intent, err)
 	}
-	if _, err := c.Cost(ctx, public.Query{Month: "yesterday"}); !public.Is(err, "BadQuery") {
-		t.Errorf("a month that is none: %v", err)
+	if _, err := c.Cost(ctx, public.Query{By: "weather"}); !public.Is(err, "BadQuery") {
+		t.Errorf("costs by what nothing is added up by: %v", err)
 	}
 }
