@@ -141,7 +141,7 @@ func (a *agent) enforceFrom(ctx context.Context) error {
 			}
 			return nil
 		},
-		Changed: a.touch,
+		Changed: a.touch, Trace: a.trace,
 		Ask: func() {
 			for _, f := range a.followers {
 				f.nudge()
@@ -159,15 +159,20 @@ func (a *agent) enforceFrom(ctx context.Context) error {
 	return nil
 }
 
+// trace is that in which a contract is on its way, as the broker named it.
+func (a *agent) trace(contract string) tracing.Origin {
+	in := a.instructions.Load()
+	if in == nil {
+		return tracing.Origin{}
+	}
+	return tracing.ParseTraceparent(in.Traces[contract])
+}
+
 // answered makes the span of a slice's answer, in the trace in which its contract is on its
 // way, as the broker named it.
 func (a *agent) answered(ctx context.Context, contract string, answer enforce.Answer, began time.Time) {
-	in := a.instructions.Load()
-	if a.Tracer == nil || in == nil {
-		return
-	}
-	o := tracing.ParseTraceparent(in.Traces[contract])
-	if o.IsZero() {
+	o := a.trace(contract)
+	if a.Tracer == nil || o.IsZero() {
 		return
 	}
 	_, span := a.Tracer.Begin(ctx, "answer slice", began, o, nil)

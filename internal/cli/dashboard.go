@@ -19,7 +19,7 @@ import (
 )
 
 // dashboard makes the pages of the operators' port, from the newest round's view.
-func (d *daemon) dashboard(certs *pki.Files, commitPage func(string) string) *ui.UI {
+func (d *daemon) dashboard(certs *pki.Files, commitPage func(string) string, pullPage func(int) string) *ui.UI {
 	var board *ui.UI
 	peers := d.shared.Peers(certs)
 	d.jobs = jobs.New(jobs.Options{Now: d.now, Log: d.log, Changed: func() { board.Changed() }, Replica: peers.Name()})
@@ -30,7 +30,7 @@ func (d *daemon) dashboard(certs *pki.Files, commitPage func(string) string) *ui
 			c := server.CallerOf(r)
 			return view.Viewer{Name: c.Name, Identity: c.Identity, SignedIn: c.SignedIn, All: c.All, Groups: c.Groups}
 		},
-		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.simulations, Replica: peers.Name(), CommitPage: commitPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
+		History: d.repo, Audited: d.repo, Root: d.root, Capacity: d.simulations, Replica: peers.Name(), CommitPage: commitPage, PullPage: pullPage, Stopping: server.Stopping, Now: d.now, Log: d.log,
 	})
 	d.observer.Each(board.Changed)
 	return board

@@ -1,16 +1,24 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/spf13/pflag"
 	agentmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
@@ -22,8 +30,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/tools"
 )
 
-// described are the metrics of the daemon and of the agent, by name.
-func described(t *testing.T) map[string]bool {
+// described are the metrics of the daemon and of the agent: their help by name.
+func described(t *testing.T) map[string]string {
 	t.Helper()
 	var flags otlp.Flags
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -45,11 +53,119 @@ func described(t *testing.T) map[string]bool {
 			c.Describe(descs)
 		}
 	}()
-	out, name := map[string]bool{}, regexp.MustCompile(`fqName: "([^"]+)"`)
+	out, said := map[string]string{}, regexp.MustCompile(`fqName: ("(?:[^"\\]|\\.)+"), help: ("(?:[^"\\]|\\.)*")`)
 	for d := range descs {
-		out[name.FindStringSubmatch(d.String())[1]] = true
+		words := said.FindStringSubmatch(d.String())
+		if words == nil {
+			t.Fatalf("%s has neither name nor help", d)
+		}
+		name, err := strconv.Unquote(words[1])
+		if err == nil {
+			out[name], err = strconv.Unquote(words[2])
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", d, err)
+		}
 	}
 	return out
+}
+
+// Metrics of the daemon and the agent keep to Prometheus's conventions, by its own linter:
+// as they are gathered of a daemon that runs and of what an agent registers, and, of those
+// that have no series there, by name and help.
+func TestMetricsKeepToTheConventions(t *testing.T) {
+	dir, _, bare, _ := initFleet(t)
+	d := startRun(t, "--state-dir", filepath.Join(dir, "state"), "--repo", "file://"+bare, "--poll-interval", "200ms")
+	defer d.end()
+	d.await("/readyz", http.StatusOK)
+	res, err := http.Get("http://" + d.operators + "/metrics") //nolint:noctx // the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	gathered, err := parser.TextToMetricFamilies(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents, err := agentmetrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	families := slices.Collect(maps.Values(gathered))
+	for _, f := range agents {
+		if gathered[f.GetName()] == nil && strings.HasPrefix(f.GetName(), "fleetbroker_") {
+			gathered[f.GetName()], families = f, append(families, f)
+		}
+	}
+	ours := 0
+	for name := range gathered {
+		if strings.HasPrefix(name, "fleetbroker_") {
+			ours++
+		}
+	}
+	for name, help := range described(t) {
+		if gathered[name] == nil {
+			families = append(families, &dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_UNTYPED.Enum(), Metric: []*dto.Metric{{Untyped: &dto.Untyped{Value: new(float64)}}}})
+		}
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "fleetbroker_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	if ours < 30 || len(families) < 80 {
+		t.Errorf("%d families of ours were gathered, of %d", ours, len(families))
+	}
+}
+
+// Each expression of a panel is PromQL, by Prometheus's own parser.
+func TestDashboardsAreQueries(t *testing.T) {
+	promtool, err := tools.Find(t.Context(), "promtool", os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(exprs []string) error {
+		var rules []any
+		for i, expr := range exprs {
+			rules = append(rules, map[string]any{"record": fmt.Sprintf("panel:%d", i), "expr": expr})
+		}
+		text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "panels.yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint=none", file).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
+	var exprs []string
+	for _, b := range monitoring.Dashboards() {
+		for _, p := range b.Panels {
+			for _, q := range p.Queries {
+				for _, v := range b.Variables {
+					q.Expr = strings.ReplaceAll(q.Expr, "$"+v.Name, ".*")
+				}
+				if exprs = append(exprs, q.Expr); strings.Contains(q.Expr, "$") {
+					t.Errorf("%s: %s: a variable that the dashboard does not have: %s", b.UID, p.Title, q.Expr)
+				}
+			}
+		}
+	}
+	if err := check(exprs); err != nil || len(exprs) < 40 {
+		t.Errorf("%d expressions: %v", len(exprs), err)
+	}
+	if check([]string{`sum by (x (fleetbroker_gpus)`}) == nil {
+		t.Error("what is no PromQL passes")
+	}
 }
 
 // Every metric that an alert or a panel names exists.
@@ -59,11 +175,11 @@ func TestAlertsAndDashboardsNameMetricsThatExist(t *testing.T) {
 	check := func(where, expr string) {
 		for _, name := range named.FindAllString(expr, -1) {
 			for _, part := range []string{"_bucket", "_sum", "_count"} {
-				if base, cut := strings.CutSuffix(name, part); cut && metrics[base] {
+				if base, cut := strings.CutSuffix(name, part); cut && metrics[base] != "" {
 					name = base
 				}
 			}
-			if used[name] = true; !metrics[name] {
+			if used[name] = true; metrics[name] == "" {
 				t.Errorf("%s: there is no metric %s", where, name)
 			}
 		}

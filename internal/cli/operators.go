@@ -20,7 +20,8 @@ import (
 // operatorsPort is plain on the loopback interface; elsewhere it is TLS, and
 // shows who asks no more than what certificate or token allow.
 func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, error) {
-	board := d.dashboard(certs, func(commit string) string { return forge.CommitPage(forge.Kind(o.forge.kind), o.url, commit) })
+	board := d.dashboard(certs, func(commit string) string { return forge.CommitPage(forge.Kind(o.forge.kind), o.url, commit) },
+		func(n int) string { return forge.PullPage(forge.Kind(o.forge.kind), o.url, n) })
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}, {Name: "advertised", Run: d.shared.Reachable}},

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // work is a unit with what is to be done for it.
@@ -136,7 +138,7 @@ func (w *worker) noteRefused(target Desired) {
 		w.options.Hooks.Refused(w.name, len(refused))
 		told := newOnes(w.refused, refused)
 		for _, text := range told {
-			w.log.Warn("not delivered", "reason", text)
+			w.log.WarnContext(tracing.LineOf(text, w.refusedOf, target.Traces), "not delivered", "reason", text)
 		}
 		w.untold = append(w.untold, told...)
 		w.untold = w.untold[:min(len(w.untold), maxToldRefusals)]

@@ -150,7 +150,7 @@ func (r *remote) noteRefused() error {
 	if !slices.Equal(refused, r.refused) {
 		r.options.Hooks.Refused(r.name, len(refused))
 		for _, text := range newOnes(r.refused, refused) {
-			r.options.Log.Warn("not delivered", "cluster", r.name, "reason", text)
+			r.options.Log.WarnContext(tracing.LineOf(text, r.refusedOf, r.want.Traces), "not delivered", "cluster", r.name, "reason", text)
 		}
 	}
 	r.refused = refused

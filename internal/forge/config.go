@@ -1,12 +1,14 @@
 package forge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -117,6 +119,31 @@ func KindOf(remote string) Kind {
 // kind of forge is unknown or the remote is none's. A forge that is reached by SSH is taken
 // to have its pages at https on the same host.
 func CommitPage(kind Kind, remote, commit string) string {
+	part := "/commit/"
+	if kind == GitLab || kind == "" && KindOf(remote) == GitLab {
+		part = "/-/commit/"
+	}
+	if repo := repoPage(kind, remote); repo != "" {
+		return repo + part + url.PathEscape(commit)
+	}
+	return ""
+}
+
+// PullPage is the address of a pull request's page, as CommitPage is of a commit's.
+func PullPage(kind Kind, remote string, number int) string {
+	if kind == "" {
+		kind = KindOf(remote)
+	}
+	repo := repoPage(kind, remote)
+	if repo == "" {
+		return ""
+	}
+	part := map[Kind]string{GitHub: "/pull/", GitLab: "/-/merge_requests/"}[kind]
+	return repo + cmp.Or(part, "/pulls/") + strconv.Itoa(number)
+}
+
+// repoPage is the address of a repository's page, "" where it is not known.
+func repoPage(kind Kind, remote string) string {
 	host, repo := split(remote)
 	if kind == "" {
 		kind = KindOf(remote)
@@ -134,11 +161,7 @@ func CommitPage(kind Kind, remote, commit string) string {
 	if strings.HasPrefix(remote, "http://") {
 		u.Scheme = "http"
 	}
-	part := "commit"
-	if kind == GitLab {
-		part = "-/commit"
-	}
-	return u.String() + "/" + part + "/" + url.PathEscape(commit)
+	return u.String()
 }
 
 // split is host and path of a git remote: a URL, or user@host:path.

@@ -31,3 +31,21 @@ func TestCommitPage(t *testing.T) {
 		}
 	}
 }
+
+// TestPullPage: a pull request's page, as each kind of forge has it.
+func TestPullPage(t *testing.T) {
+	for _, c := range []struct {
+		kind         forge.Kind
+		remote, want string
+	}{
+		{"", "git@github.com:acme/fleet.git", "https://github.com/acme/fleet/pull/12"},
+		{"", "https://gitlab.com/acme/sub/fleet", "https://gitlab.com/acme/sub/fleet/-/merge_requests/12"},
+		{forge.Gitea, "http://127.0.0.1:3000/acme/fleet.git", "http://127.0.0.1:3000/acme/fleet/pulls/12"},
+		{"", "https://git.example.org/acme/fleet.git", ""},
+		{"", "file:///srv/fleet.git", ""},
+	} {
+		if got := forge.PullPage(c.kind, c.remote, 12); got != c.want {
+			t.Errorf("%s %s: got %q, want %q", c.kind, c.remote, got, c.want)
+		}
+	}
+}

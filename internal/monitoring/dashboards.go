@@ -36,6 +36,7 @@ func Dashboards() []Board {
 
 func fleetBoard() Board {
 	return Board{UID: "fleetbroker-fleet", Title: "fleetbroker / Fleet", Panels: []Panel{
+		{"Fleet", "stat", "short", 24, 3, []Query{{`max by (fleet, currency) (fleetbroker_fleet_info)`, "{{fleet}}, in {{currency}}"}}, ""},
 		{"GPUs free", "stat", "short", 4, 4, []Query{{`max(sum without (model) (fleetbroker_gpus{kind="free"}))`, "free"}}, "For sale now, of all models."},
 		{"GPUs held", "stat", "short", 4, 4, []Query{{`max(sum without (model) (fleetbroker_gpus{kind="held"}))`, "held"}}, "By contracts."},
 		{"Intents that wait", "stat", "short", 4, 4, []Query{{`max(sum without (reason) (fleetbroker_intents{state="Queued"}))`, "queued"}}, ""},
@@ -45,6 +46,8 @@ func fleetBoard() Board {
 		{"GPUs by model", "timeseries", "short", 12, 8, []Query{
 			{`max by (model) (fleetbroker_gpus{kind="held"})`, "{{model}} held"}, {`max by (model) (fleetbroker_gpus{kind="free"})`, "{{model}} free"},
 		}, ""},
+		{"GPUs held and idle, by model", "timeseries", "short", 12, 8, []Query{{`max by (model) (fleetbroker_gpus{kind="idle"})`, "{{model}} idle"}, {`max by (model) (fleetbroker_gpus{kind="held"})`, "{{model}} held"}}, "Idle: of active contracts without a pod, as far as agents report pods."},
+		{"GPUs beyond capacity, by model", "timeseries", "short", 12, 8, []Query{{`max by (model) (fleetbroker_gpus{kind="oversold"})`, "{{model}} oversold"}, {`max by (model) (fleetbroker_gpus{kind="headroom"})`, "{{model}} headroom"}}, "Oversold: used and held beyond what there is. Headroom: what overcommit lets be sold still."},
 		{"Intents by state and reason", "timeseries", "short", 12, 8, []Query{{`max by (state, reason) (fleetbroker_intents)`, "{{state}} {{reason}}"}}, ""},
 		{"Contracts by phase", "timeseries", "short", 8, 8, []Query{{`sum by (phase) (max by (phase, reason) (fleetbroker_contracts))`, "{{phase}}"}}, ""},
 		{"Providers by state", "timeseries", "short", 8, 8, []Query{{`max by (state) (fleetbroker_providers)`, "{{state}}"}}, ""},

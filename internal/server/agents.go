@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 )
 
 // maxReport bounds a report, as sent and as unpacked: some ten thousand
@@ -114,7 +115,12 @@ func newAgents(o Agents) *agents {
 
 // routes are what a caller who is known may ask.
 func (a *agents) routes() http.Handler {
-	mux := http.NewServeMux()
+	mux := routes.NewMux()
+	a.register(mux)
+	return jsonErrors(mux.ServeMux)
+}
+
+func (a *agents) register(mux *routes.Mux) {
 	mux.HandleFunc("PUT /api/v2/clusters/{id}/flavors", a.putFlavors)
 	mux.HandleFunc("POST /api/v1/advertisements", a.postAdvertisement)
 	mux.HandleFunc("GET /api/v1/advertisements/{id}", a.getAdvertisement)
@@ -136,7 +142,6 @@ func (a *agents) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	return jsonErrors(mux)
 }
 
 // streamPath was the route of a gRPC stream of reports, which is gone: one

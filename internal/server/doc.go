@@ -21,6 +21,8 @@
 //
 // # Routes
 //
+// Package routes describes them for programs (OpenAPI); a test holds that none is left out.
+//
 //   - agents: PUT /api/v2/clusters/{id}/flavors; takes a cluster's list of flavors;
 //     header Fleetbroker-Generation: <epoch>.<n>; body JSON {"flavors": […]}, plain or
 //     gzip, at most 8 MiB unpacked; no body: nothing has changed; answers 204, 412

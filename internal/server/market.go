@@ -16,12 +16,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 )
 
-// marketAnswer is the JSON form of the market.
-type marketAnswer struct {
-	Market  string            `json:"market"`
-	Flavors []v1alpha1.Flavor `json:"flavors"`
-}
-
 // marketHandler shows the market as a YAML stream of Flavors, which `plan
 // --market` reads, or as JSON to those who accept only that. Prices are for those
 // who plan: an agent sees its own flavors alone, a reader all of them without who
@@ -75,7 +69,7 @@ func marketHandler(of Market) http.Handler {
 			if flavors == nil {
 				flavors = []v1alpha1.Flavor{}
 			}
-			answerJSON(w, http.StatusOK, marketAnswer{Market: hash, Flavors: flavors})
+			answerJSON(w, http.StatusOK, wire.MarketAnswer{Market: hash, Flavors: flavors})
 			return
 		}
 		stream, err := last.of(hash, flavors)

@@ -41,7 +41,7 @@ func TestMarketByQuery(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/market"+query, nil)
 			r.Header.Set("Accept", "application/json")
 			h.ServeHTTP(answer, r)
-			var got marketAnswer
+			var got wire.MarketAnswer
 			_ = json.Unmarshal(answer.Body.Bytes(), &got) // a 304 has no body
 			var refs []string
 			for _, f := range got.Flavors {

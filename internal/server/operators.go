@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 )
 
 // Check is one thing that must be well before the daemon is ready.
@@ -45,19 +46,6 @@ type Operators struct {
 	Guard *Guard
 }
 
-// readiness is the answer of /readyz.
-type readiness struct {
-	Ready  bool          `json:"ready"`
-	Checks []checkResult `json:"checks"`
-	Trust  *wire.Trust   `json:"trust,omitempty"`
-}
-
-type checkResult struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitempty"`
-}
-
 // Paths of probes, which nobody needs a token for.
 const (
 	healthPath      = "/healthz"
@@ -69,21 +57,9 @@ const (
 
 // NewOperators is the handler of the operators' port.
 func NewOperators(o Operators) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", o.Metrics.Handler())
-	mux.HandleFunc("GET "+healthPath, o.healthz)
-	mux.HandleFunc("GET "+readyPath, o.readiness(o.Ready))
-	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
-	if o.Market != nil {
-		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
-		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
-	}
-	if o.Dashboard != nil {
-		for _, pattern := range []string{"GET /{$}", "GET /ui", "GET /ui/", "GET /api/ui/", "POST /ui/capacity", "POST /ui/capacity/", "POST /api/ui/capacity", "DELETE /api/ui/capacity/"} {
-			mux.Handle(pattern, o.Dashboard)
-		}
-	}
-	open, guarded := jsonErrors(mux), o.Guard.protect(jsonErrors(mux))
+	mux := routes.NewMux()
+	o.register(mux)
+	open, guarded := jsonErrors(mux.ServeMux), o.Guard.protect(jsonErrors(mux.ServeMux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A kubelet's probe shows nothing, and learns no more than yes or no.
 		if probe := slices.Contains([]string{healthPath, readyPath, agentsReadyPath}, r.URL.Path); probe && anonymous(r) {
@@ -102,6 +78,23 @@ func NewOperators(o Operators) http.Handler {
 		}
 		guarded.ServeHTTP(w, r)
 	})
+}
+
+// register has all routes beside those of logins.
+func (o *Operators) register(mux *routes.Mux) {
+	mux.Handle("GET /metrics", o.Metrics.Handler())
+	mux.HandleFunc("GET "+healthPath, o.healthz)
+	mux.HandleFunc("GET "+readyPath, o.readiness(o.Ready))
+	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
+	if o.Market != nil {
+		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
+		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
+	}
+	if o.Dashboard != nil {
+		for _, pattern := range []string{"GET /{$}", "GET /ui", "GET /ui/", "GET /api/ui/", "POST /ui/capacity", "POST /ui/capacity/", "POST /api/ui/capacity", "DELETE /api/ui/capacity/"} {
+			mux.Handle(pattern, o.Dashboard)
+		}
+	}
 }
 
 func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
@@ -125,9 +118,9 @@ func (o *Operators) readiness(checks []Check) http.HandlerFunc {
 }
 
 func (o *Operators) check(checks []Check, w http.ResponseWriter, r *http.Request) {
-	answer, status := readiness{Ready: true, Checks: []checkResult{}}, http.StatusOK
+	answer, status := wire.Readiness{Ready: true, Checks: []wire.CheckResult{}}, http.StatusOK
 	for _, check := range checks {
-		result := checkResult{Name: check.Name, OK: true}
+		result := wire.CheckResult{Name: check.Name, OK: true}
 		if err := check.Run(); err != nil {
 			result.OK, result.Reason = false, err.Error()
 			answer.Ready, status = false, http.StatusServiceUnavailable
@@ -136,7 +129,7 @@ func (o *Operators) check(checks []Check, w http.ResponseWriter, r *http.Request
 	}
 	switch {
 	case o.hidden(r):
-		answer.Checks = []checkResult{}
+		answer.Checks = []wire.CheckResult{}
 	case o.Trust != nil:
 		trust := o.Trust()
 		answer.Trust = &trust

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -91,7 +92,7 @@ func TestReadiness(t *testing.T) {
 	deaf := errors.New("heard 1 of 4 providers that hold contracts")
 	trouble.Store(&deaf)
 	code, body := get("/readyz")
-	var answer readiness
+	var answer wire.Readiness
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 )
 
 // Replicas decides on what other replicas hand on; *reconciler.Reconciler is one.
@@ -22,7 +23,7 @@ type Replicas interface {
 
 // replicaRoutes are for the other replicas of this daemon alone, who say on whose
 // behalf they ask.
-func (a *agents) replicaRoutes(mux *http.ServeMux) {
+func (a *agents) replicaRoutes(mux *routes.Mux) {
 	only := func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if id := identityOf(r); id.Role != pki.Server {

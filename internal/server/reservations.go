@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 const (
@@ -90,6 +91,7 @@ func (a *agents) postReservation(w http.ResponseWriter, r *http.Request) {
 	if reservation.Status.Phase == wire.PhasePending {
 		status = http.StatusAccepted
 	}
+	reservation.Trace = tracing.Of(r.Context()).Traceparent()
 	answerJSON(w, status, reservation)
 	// If nobody is there any more, what he sends again is a retry.
 	a.Broker.Answered(reservation.ID, r.Context().Err() == nil)

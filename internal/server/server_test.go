@@ -677,7 +677,7 @@ func TestMarketIsShown(t *testing.T) {
 		t.Errorf("answered %d %v\n%s", status, headers, body)
 	}
 	_, headers, body = f.call(client, "GET", "/market", nil, "Accept", "application/json")
-	var answer marketAnswer
+	var answer wire.MarketAnswer
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Market != feed.String() || len(answer.Flavors) != 2 || headers.Get("Content-Type") != "application/json" {
 		t.Errorf("answered %s (%v)", body, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
@@ -75,7 +76,12 @@ var nobodys = func() []byte {
 // read through the hash of its signature, or thrown away, and not at all for who
 // cannot know the secret, so that many senders at once take no memory.
 func NewWebhooks(o Webhooks) http.Handler {
-	mux := http.NewServeMux()
+	mux := routes.NewMux()
+	o.register(mux)
+	return jsonErrors(mux.ServeMux)
+}
+
+func (o *Webhooks) register(mux *routes.Mux) {
 	c := &calls{trigger: o.Trigger, limiter: rate.NewLimiter(rate.Every(callPause), callsAtOnce)}
 	for forge, shows := range proofs {
 		mux.HandleFunc("POST /hooks/"+forge, func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +113,6 @@ func NewWebhooks(o Webhooks) http.Handler {
 			}
 		})
 	}
-	return jsonErrors(mux)
 }
 
 // proven reports whether a request proves knowledge of a secret, as shows finds it; one

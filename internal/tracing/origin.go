@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"encoding/hex"
 	"strings"
 
@@ -88,6 +89,14 @@ func parsed(traceID, spanID string) Origin {
 // context is the origin as a parent in another process.
 func (o Origin) context() trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: o.trace, SpanID: o.span, TraceFlags: trace.FlagsSampled, Remote: true})
+}
+
+// In is a context in which log lines name the origin's trace; the same where it is none.
+func (o Origin) In(ctx context.Context) context.Context {
+	if o.IsZero() {
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, o.context())
 }
 
 // Texts are origins as Traceparent writes them, nil for none: what is sent to agents.

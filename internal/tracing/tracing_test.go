@@ -304,3 +304,20 @@ func TestNotKeptIsNoOrigin(t *testing.T) {
 		}
 	}
 }
+
+// TestLineOf: a line about a contract names the trace that it is on its way in.
+func TestLineOf(t *testing.T) {
+	a, b := ParseTraceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), ParseTraceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	said := map[string]string{"x": "refused", "y": "refused", "z": "other", "w": "without"}
+	of := map[string]Origin{"y": b, "z": a}
+	for text, want := range map[string]string{"refused": b.Trace(), "other": a.Trace(), "without": "", "unsaid": ""} {
+		var out strings.Builder
+		slog.New(Logs(slog.NewTextHandler(&out, nil))).WarnContext(LineOf(text, said, of), "not delivered", "reason", text)
+		if got := out.String(); want == "" && strings.Contains(got, "trace=") || want != "" && !strings.Contains(got, "trace="+want) {
+			t.Errorf("%s: %s, want %q", text, got, want)
+		}
+	}
+	if LineOf("refused", said, nil) != context.Background() || (Origin{}).In(t.Context()) != t.Context() {
+		t.Error("without traces there is no more than a context")
+	}
+}

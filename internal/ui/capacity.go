@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -250,28 +249,4 @@ func formChange(r *http.Request) (c scenario.Change, err error) {
 		c.Prices = []scenario.Price{{Of: f.Get("of"), Times: times}}
 	}
 	return c, nil
-}
-
-// writes describes the requests that change something.
-func (d *definitions) writes(paths object, head object, failed object) {
-	body := func(t any) object {
-		return object{"content": object{"application/json": object{"schema": object{"allOf": []object{head, {"type": "object", "required": []string{"data"}, "properties": object{"data": t}}}}}}}
-	}
-	token := object{"name": tokenHeader, "in": "header", "required": true, "description": "csrfToken of GET " + APIRoot + capacityPath, "schema": object{"type": "string"}}
-	started := body(d.of(reflect.TypeFor[CapacityJobAnswer]()))
-	started["description"] = "begun; Location is where it is followed"
-	add := func(path, method string, operation object) {
-		at, _ := paths[path].(object)
-		at[method] = operation
-	}
-	add(APIRoot+capacityPath, "post", object{
-		"operationId": "startSimulation", "summary": "Simulate the last days with a change, next to as they were", "parameters": []object{token},
-		"requestBody": object{"required": true, "content": object{"application/json": object{"schema": d.of(reflect.TypeFor[scenario.Change]())}}},
-		"responses":   object{"202": started, "4XX": failed, "5XX": failed},
-	})
-	id := object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}
-	add(APIRoot+capacityPath+"/{id}", "delete", object{
-		"operationId": "cancelSimulation", "summary": "End a simulation of one's own, if it runs", "parameters": []object{id, token},
-		"responses": object{"204": object{"description": "it ends"}, "4XX": failed, "5XX": failed},
-	})
 }

@@ -154,3 +154,16 @@ func windowsChart(w view.CalendarWindow, from, to v1alpha1.Time) template.HTML {
 func scoreBar(f float64) template.HTML {
 	return barOf(fmt.Sprintf("%.2f of 1", f), part{"held", 100 * f})
 }
+
+// useBar draws how much of what a contract holds of a resource is used.
+func useBar(u view.UsedShare) template.HTML {
+	return barOf(fmt.Sprintf("%d %% of %s used", u.Percent(), escape.Line(u.Resource)), part{"held", float64(u.Percent())})
+}
+
+// pods is how many there are, in words.
+func pods(n *int64) string {
+	if *n == 1 {
+		return "1 pod"
+	}
+	return number(*n) + " pods"
+}

@@ -8,8 +8,8 @@ import (
 
 // collector gives the fleet's figures as the dashboard shows them.
 type collector struct {
-	ui                                                        *UI
-	intents, providers, gpus, oldest, perHour, breaches, deaf *prometheus.Desc
+	ui                                                              *UI
+	info, intents, providers, gpus, oldest, perHour, breaches, deaf *prometheus.Desc
 }
 
 // Collector are the fleet's figures for Prometheus, by the newest round that pages show.
@@ -20,9 +20,10 @@ func Collector(u *UI) prometheus.Collector {
 	}
 	return &collector{
 		ui:        u,
+		info:      desc("fleet_info", "1, with the fleet's name and the currency of its sums: join by it where one Prometheus scrapes several fleets.", "fleet", "currency"),
 		intents:   desc("intents", "Intents by state and code of the reason (other: beyond 64 of them).", "state", "reason"),
 		providers: desc("providers", "Providers by state: Ready, Cordoned, Draining, Silent, Lost, Elsewhere, Unreported.", "state"),
-		gpus:      desc("gpus", "GPUs of all offers by model, and kind: capacity, used (by the provider itself), held (by contracts), free (for sale now).", "model", "kind"),
+		gpus:      desc("gpus", "GPUs of all offers by model, and kind: capacity, used (by the provider itself), held (by contracts), free (for sale now), idle (held by active contracts without pods, as far as agents report pods), oversold (used and held beyond capacity), headroom (may still be sold beyond capacity, by overcommit).", "model", "kind"),
 		oldest:    desc("queue_oldest_seconds", "How long the intent has waited that has waited longest; 0 when none waits."),
 		perHour:   desc("spend_per_hour", "What all contracts cost an hour now.", "currency"),
 		breaches:  desc("sla_breaches", "Held contracts that break their intent's sla at present, by kind: late (not usable within maxTimeToActive so far), availability (usable for less of the time than asked for, an outage that goes on included).", "kind"),
@@ -32,7 +33,7 @@ func Collector(u *UI) prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.intents, c.providers, c.gpus, c.oldest, c.perHour, c.breaches, c.deaf} {
+	for _, d := range []*prometheus.Desc{c.info, c.intents, c.providers, c.gpus, c.oldest, c.perHour, c.breaches, c.deaf} {
 		ch <- d
 	}
 }
@@ -50,6 +51,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
+	gauge(c.info, 1, m.Fleet.Name, m.Currency())
 	for key, n := range l.Intents {
 		gauge(c.intents, float64(n), key[0], key[1])
 	}
@@ -60,7 +62,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		for _, kind := range []struct {
 			name string
 			n    int64
-		}{{"capacity", share.Capacity}, {"used", share.Used}, {"held", share.Held}, {"free", share.Free}} {
+		}{{"capacity", share.Capacity}, {"used", share.Used}, {"held", share.Held}, {"free", share.Free}, {"idle", l.Idle[model]}, {"oversold", l.Oversold[model]}, {"headroom", l.Headroom[model]}} {
 			gauge(c.gpus, float64(kind.n), model, kind.name)
 		}
 	}

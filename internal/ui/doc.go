@@ -13,7 +13,8 @@
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
 //	export.go    costs as CSV
-//	openapi.go   the description of the JSON, from its Go types
+//	openapi.go   the routes, for the description of the JSON (internal/api/openapi)
+//	apigen/      makes schemas/v1alpha1 and part of schemas/client of them
 //	templates/, assets/   HTML, CSS and JavaScript, built into the program
 //
 // Invariants:

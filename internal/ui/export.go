@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
@@ -25,9 +26,9 @@ func (u *UI) costCSV(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="cost.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month"}) // a client that has gone is nobody to answer
+	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month", "idle contracts", "idle per hour"}) // a client that has gone is nobody to answer
 	for _, row := range p.Rows.Items {
-		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month})
+		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month, strconv.Itoa(row.Idle), row.IdleHourly.String()})
 	}
 	out.Flush()
 }

@@ -24,6 +24,19 @@ const filesMoment = 20 * time.Millisecond
 // kustomizations are files that say what of their directory counts.
 var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
+// pullOf is the pull request that brought a commit, among the changes of some files; 0 for
+// none that is known.
+func pullOf(files []FileHistory, commit string) int {
+	for i := range files {
+		for _, k := range files[i].Changes {
+			if commit != "" && (k.Hash == commit || k.MergeHash == commit) {
+				return k.Pull
+			}
+		}
+	}
+	return 0
+}
+
 // filesOf are the histories of paths, without those that never had anything.
 func (c *call) filesOf(paths ...string) []FileHistory {
 	out := []FileHistory{}
@@ -51,6 +64,9 @@ func (c *call) filesOf(paths ...string) []FileHistory {
 		for _, k := range h.Changes[:min(len(h.Changes), recent)] {
 			if !c.sight.All() {
 				k.Merge, k.MergeHash = "", ""
+				if c.sight.None() || !k.Alone {
+					k.Pull = 0
+				}
 				switch {
 				case c.sight.None(): // of no tenant: not what people write to each other
 					k.Subject, k.Author = "changed", ""

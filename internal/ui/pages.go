@@ -111,6 +111,9 @@ type Past struct {
 	// Looked is among how many of the newest commits.
 	Looked int           `json:"commitsSearched"`
 	Files  []FileHistory `json:"files"`
+	// Pull is the number of the pull request that brought what is acted on, as the words of
+	// the merge have it; 0 where none is known.
+	Pull int `json:"pull,omitempty"`
 }
 
 // past of a thing, by the names of its contracts and its paths.
@@ -138,6 +141,7 @@ func intentPage(c *call) (any, error) {
 	out := &IntentAnswer{IntentPage: *p}
 	var err error
 	out.Past, err = c.past(names, p.Path)
+	out.Pull = pullOf(out.Files, p.Commit)
 	return out, err
 }
 
@@ -155,6 +159,7 @@ func contractPage(c *call) (any, error) {
 	out := &ContractAnswer{ContractPage: *p}
 	var err error
 	out.Past, err = c.past(map[string]bool{p.Name: true}, p.Contract.Spec.Intent.Path)
+	out.Pull = pullOf(out.Files, p.Contract.Spec.Intent.Commit)
 	return out, err
 }
 

@@ -43,7 +43,7 @@ type renderer struct {
 
 // newRenderer parses the templates, which are part of the program: a mistake in one is
 // the program's own.
-func newRenderer(commitPage func(string) string) *renderer {
+func newRenderer(commitPage func(string) string, pullPage func(int) string) *renderer {
 	r := &renderer{pages: map[string]*template.Template{}}
 	assets := map[string]string{}
 	entries, err := files.ReadDir("assets")
@@ -56,7 +56,10 @@ func newRenderer(commitPage func(string) string) *renderer {
 	if commitPage == nil {
 		commitPage = func(string) string { return "" }
 	}
-	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }, "commitpage": commitPage})
+	if pullPage == nil {
+		pullPage = func(int) string { return "" }
+	}
+	base := template.New("").Funcs(funcs).Funcs(template.FuncMap{"asset": func(name string) string { return assets[name] }, "commitpage": commitPage, "pullpage": pullPage})
 	base = template.Must(base.ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names := map[string]bool{"error": true, "message": true}
 	for i := range pages {
@@ -155,7 +158,7 @@ type block string
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) },
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory":  func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":     func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },

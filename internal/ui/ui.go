@@ -21,6 +21,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 	"github.com/fleetbroker/fleetbroker/internal/ui/changes"
 	"github.com/fleetbroker/fleetbroker/internal/ui/judge"
@@ -52,6 +53,8 @@ type Options struct {
 	Replica string
 	// CommitPage is the address of a commit's page on the forge, "" for none; may be nil.
 	CommitPage func(commit string) string
+	// PullPage is the address of a pull request's page there, "" for none; may be nil.
+	PullPage func(number int) string
 	// Stopping is closed when the port that serves a request is about to close; may be
 	// nil.
 	Stopping func(context.Context) <-chan struct{}
@@ -62,7 +65,7 @@ type Options struct {
 // UI is the dashboard's handler.
 type UI struct {
 	opts    Options
-	mux     *http.ServeMux
+	mux     *routes.Mux
 	pages   *renderer
 	history *history
 	files   *changes.Follower
@@ -89,14 +92,14 @@ var files embed.FS
 
 // New makes the handler. Its templates are part of the program, so that it cannot fail.
 func New(o Options) *UI {
-	u := &UI{opts: o, mux: http.NewServeMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(o.Replica), origin: http.NewCrossOriginProtection()}
+	u := &UI{opts: o, mux: routes.NewMux(), history: &history{of: o.History}, offers: newOffers(), streams: newStreams(), tokens: newTokens(o.Replica), origin: http.NewCrossOriginProtection()}
 	if o.History != nil {
 		u.files = changes.New(o.History)
 	}
 	if o.Audited != nil {
 		u.judge = judge.New(judge.Options{Repo: o.Audited, Base: audit.Options{Root: o.Root}, Now: o.Now, Log: o.Log})
 	}
-	u.pages = newRenderer(o.CommitPage)
+	u.pages = newRenderer(o.CommitPage, o.PullPage)
 	for i := range pages {
 		p := &pages[i]
 		u.mux.Handle("GET "+Root+p.path, u.page(p))

@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/monitoring"
 )
 
@@ -210,5 +212,64 @@ func TestAlertsLeadToTheRunbook(t *testing.T) {
 		if problem := broken(t, runbook, "#"+a.Entry); problem != "" {
 			t.Errorf("alert %s: #%s %s", a.Name, a.Entry, problem)
 		}
+	}
+}
+
+// asked are entries of the runbook that people look up: what they plan to do, and what
+// intents, contracts and pods show by themselves. No program sends anybody there.
+var asked = []string{
+	"a-limit-was-lowered-below-what-stands", "upgrade-to-a-new-version", "from-a-deployment-to-a-statefulset", "from-markets-of-their-own-to-one-shared-market",
+	"a-replica-lags", "the-objects-of-the-store-were-deleted", "replicas-do-not-follow-demand-replicas-min-max", "an-update-does-not-end-updating",
+	"a-warm-pool-is-empty-or-nobody-claims-from-it", "capacitycard-units-are-free-and-none-together", "more-is-sold-than-there-is-overcommit-and-it-hurts",
+	"capacity-is-sold-that-does-not-stand-yet-scalableto", "a-better-offer-and-nothing-moves-consolidation", "a-term-comes-to-an-end", "a-contract-has-to-give-way-preemption",
+	"spot-capacity-is-taken-back-interruption", "a-price-is-wrong-or-missing", "a-pod-is-refused-reaches-the-nodes-of-every-intent", "a-pod-is-refused-failed-calling-webhook",
+	"kubectl-logs-or-exec-of-a-pod-on-a-virtual-node-fails", "a-provider-takes-capacity-back", "restore", "stop-everything", "another-ledger-branch",
+}
+
+// Each entry of the runbook is where an alert or a line of the log leads to, or is one that
+// people look up; and each of those is an entry.
+func TestRunbookIsLed(t *testing.T) {
+	const runbook = "fleet-repo-template/docs/runbook.md"
+	led := map[string]string{}
+	for _, a := range monitoring.Alerts() {
+		led[a.Entry] = a.Name
+	}
+	codes := map[string]bool{}
+	for _, e := range logs.Events() {
+		codes[e.Code] = true
+	}
+	for code, entries := range logs.Runbook() {
+		if !codes[code] {
+			t.Errorf("runbook.txt: there is no event %s", code)
+		}
+		for _, entry := range entries {
+			led[entry] = code
+			if problem := broken(t, runbook, "#"+entry); problem != "" {
+				t.Errorf("%s: #%s %s", code, entry, problem)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(runbook)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, seen := map[string]bool{}, map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		if heading, is := strings.CutPrefix(line, "## "); is {
+			entries[anchor(strings.ReplaceAll(heading, "`", ""), seen)] = true
+		}
+	}
+	for entry := range entries {
+		if byHand := slices.Contains(asked, entry); (led[entry] == "") != byHand {
+			t.Errorf("#%s: %s leads there, and it is listed as one that people look up: %v", entry, cmp.Or(led[entry], "nothing"), byHand)
+		}
+	}
+	for _, entry := range asked {
+		if !entries[entry] {
+			t.Errorf("#%s is no entry", entry)
+		}
+	}
+	if len(entries) < 60 {
+		t.Errorf("%d entries", len(entries))
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // labelReplicated is on the provider's copy of a consumer's ResourceSlice
@@ -51,6 +52,8 @@ type Reconciler struct {
 	Changed func()
 	// Count is told what became of a slice whose status was written.
 	Count func(Verdict, string)
+	// Trace is that in which a contract is on its way, for log lines; may be nil.
+	Trace func(contract string) tracing.Origin
 	// Answered is told which answer was written for a contract's slice, and when it began
 	// to be; may be nil.
 	Answered func(ctx context.Context, contract string, a Answer, began time.Time)
@@ -242,7 +245,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("answer slice %s: %w", request, err)
 		}
 		if before != answerText(&s) {
-			r.Log.Info("slice answered", "slice", s.Name, "consumer", consumerOf(&s), "verdict", answer.Verdict, "reason", answer.Reason, "message", answer.Message)
+			r.Log.InfoContext(r.traced(ctx, promise), "slice answered", "slice", s.Name, "consumer", consumerOf(&s), "verdict", answer.Verdict, "reason", answer.Reason, "message", answer.Message)
 		}
 		if r.Count != nil {
 			r.Count(answer.Verdict, answer.Reason)
@@ -256,6 +259,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Ask()
 	}
 	return reconcile.Result{RequeueAfter: answer.Again}, nil
+}
+
+// traced is a context in which log lines name the trace that a promise is on its way in.
+func (r *Reconciler) traced(ctx context.Context, promise *Promise) context.Context {
+	if r.Trace == nil || promise == nil {
+		return ctx
+	}
+	return r.Trace(promise.Contract).In(ctx)
 }
 
 // answerText tells answers apart that are worth a line in the log.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/tracing"
 )
 
 // Waits before an answer is asked for again.
@@ -188,7 +189,7 @@ func (r *Reconciler) ask(ctx context.Context, o *crd.ResourceRequest) time.Durat
 		return r.refused(o, err)
 	}
 	answered(&o.Status, &got)
-	r.Log.Info("reservation answered", "namespace", o.Namespace, "name", o.Name, "reservation", got.ID, "phase", o.Status.Phase, "contract", got.Contract, "provider", got.TargetClusterID)
+	r.Log.InfoContext(tracing.ParseTraceparent(got.Trace).In(ctx), "reservation answered", "namespace", o.Namespace, "name", o.Name, "reservation", got.ID, "phase", o.Status.Phase, "contract", got.Contract, "provider", got.TargetClusterID)
 	return 0
 }
 

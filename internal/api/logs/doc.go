@@ -1,6 +1,7 @@
 // Package logs is what all log lines of the daemon and the agent go through.
 //
 //	events.txt  the code of each message, one a line
+//	runbook.txt which entries of the runbook are about an event
 //	events.go   codes by message
 //	handler.go  adds the code, and leaves out what was said within the minute
 //

@@ -36,5 +36,20 @@ var codes = sync.OnceValue(func() map[string]string {
 	return out
 })
 
+//go:embed runbook.txt
+var runbookText string
+
+// Runbook are the entries of the runbook, as anchors, that say what to do about an event, by
+// its code; most events ask for nothing.
+var Runbook = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(runbookText) {
+		if words := strings.Fields(line); len(words) > 1 {
+			out[words[0]] = words[1:]
+		}
+	}
+	return out
+})
+
 // CodeOf is a message's code, "" for those of libraries.
 func CodeOf(message string) string { return codes()[message] }

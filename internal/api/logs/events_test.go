@@ -208,7 +208,12 @@ func TestEvents(t *testing.T) {
 		}
 		slices.Sort(levelsOf[e.Message])
 		slices.Sort(places[e.Message])
-		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", e.Code, strings.Join(levelsOf[e.Message], ", "), strings.Join(places[e.Message], ", "), strings.ReplaceAll(e.Message, "|", `\|`))
+		var entries []string
+		for _, entry := range Runbook()[e.Code] {
+			words, _, _ := strings.Cut(entry, "-notdelivered")
+			entries = append(entries, fmt.Sprintf("[%s](runbook.md#%s)", strings.ReplaceAll(words, "-", " "), entry))
+		}
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", e.Code, strings.Join(levelsOf[e.Message], ", "), strings.Join(places[e.Message], ", "), strings.ReplaceAll(e.Message, "|", `\|`), strings.Join(entries, ", "))
 	}
 	for message := range levelsOf {
 		if !known[message] {
@@ -260,6 +265,6 @@ lines and ` + "`repeated`" + ` add up to what happened. At debug (` + "`--verbos
 ` + "`--log-level debug`" + `) debug lines are written too, which have no codes and all of which are
 written. What to do about an alarm is in the [runbook](runbook.md).
 
-| code | level | of | message |
-|---|---|---|---|
+| code | level | of | message | what to do |
+|---|---|---|---|---|
 `

@@ -118,6 +118,8 @@ type Reservation struct {
 	Contracts []ReservedContract `json:"contracts,omitempty"`
 	// Path of the request's file on the ledger branch.
 	Path string `json:"path,omitempty"`
+	// Trace in which this answer was given, as W3C's traceparent; "" where none is kept.
+	Trace string `json:"trace,omitempty"`
 }
 
 // ReservedContract is one contract of a reservation, with why it was made.

@@ -246,7 +246,7 @@ func (t *Table) Print(w io.Writer) error {
 	for k, r := range rows {
 		var line strings.Builder
 		for i, c := range r {
-			c = cut(c, widths[i])
+			c = Cut(c, widths[i])
 			gap := strings.Repeat(" ", widths[i]-cells(c))
 			if t.v.Color && (k > 0 || t.v.NoHeaders) {
 				c = paint(columns[i].name, c)
@@ -294,8 +294,8 @@ func (t *Table) fit(columns []column, widths []int) {
 	}
 }
 
-// cut is a text in at most so many cells, with an ellipsis where something is left out.
-func cut(s string, width int) string {
+// Cut is a text in at most so many cells, with an ellipsis where something is left out.
+func Cut(s string, width int) string {
 	if cells(s) <= width {
 		return s
 	}

@@ -120,8 +120,8 @@ func TestCellsAndCut(t *testing.T) {
 		width int
 		want  string
 	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"東京都", 4, "東…"}, {"a bc", 3, "a…"}} {
-		if got := cut(c.text, c.width); got != c.want {
-			t.Errorf("cut(%q, %d) is %q, want %q", c.text, c.width, got, c.want)
+		if got := Cut(c.text, c.width); got != c.want {
+			t.Errorf("Cut(%q, %d) is %q, want %q", c.text, c.width, got, c.want)
 		}
 	}
 }

@@ -50,12 +50,17 @@ const waiting = 10
 // Print draws it: a line a subject, then GPUs by model and region, and the queue.
 func (p *Picture) Print(w io.Writer, v tables.View) error {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-10s %s\n", name, escape.Line(fmt.Sprintf(format, args...)))
+		text := fmt.Sprintf("%-10s %s", escape.Line(name), escape.Line(fmt.Sprintf(format, args...)))
+		if v.Terminal && v.Width > 0 && !v.Wide { // a line that wraps would push the rest off the screen
+			text = tables.Cut(text, v.Width)
+		}
+		fmt.Fprintln(w, text)
 	}
+	name := func(text string) string { return named(v, text) }
 	d := &p.Data
 	line("Fleet:", "%s, from %s", p.Fleet, p.From)
 	for _, n := range p.Notices {
-		line(strings.ToUpper(n.Level[:min(len(n.Level), 1)])+strings.TrimPrefix(n.Level, n.Level[:min(len(n.Level), 1)])+":", "%s", n.Text)
+		line(levelName(n.Level), "%s", n.Text)
 	}
 	g := d.GPUs
 	line("GPUs:", "%d free, %d held, %d used by providers, of %d", g.Free, g.Held, g.Used, g.Capacity)
@@ -64,18 +69,18 @@ func (p *Picture) Print(w io.Writer, v tables.View) error {
 	line("Intents:", "%s", counts(d.Intents))
 	line("Waiting:", "%d", d.Waiting)
 	fmt.Fprintln(w)
-	t := tables.New(v, "MODEL", "REGION", ">FREE", ">HELD", ">USED", ">OF", ">FROM "+p.Currency+"/H")
+	t := tables.New(v, "MODEL", "REGION", ">FREE", ">HELD", ">USED", ">OF", ">FROM "+tables.Cut(escape.Line(p.Currency), 6)+"/H")
 	for i := range d.Capacity {
 		c := &d.Capacity[i]
-		name := tables.Dash(c.Model)
+		model := tables.Dash(c.Model)
 		if c.Profile != "" {
-			name += " " + c.Profile
+			model += " " + c.Profile
 		}
 		from := any("-")
 		if c.From != nil {
 			from = t.Money(*c.From)
 		}
-		t.Row(name, tables.Dash(c.Region), c.Free, c.Held, c.Used, c.Capacity, from)
+		t.Row(name(model), name(tables.Dash(c.Region)), c.Free, c.Held, c.Used, c.Capacity, from)
 	}
 	if err := t.Print(w); err != nil {
 		return err //nolint:wrapcheck // of the writer
@@ -91,9 +96,30 @@ func (p *Picture) Print(w io.Writer, v tables.View) error {
 		if !r.Expected.IsZero() {
 			expected = q.Until(r.Expected)
 		}
-		q.Row(r.Tenant+"/"+r.Name, tables.Dash(r.GPU), q.Age(r.Waits), expected, r.Why)
+		q.Row(name(r.Tenant+"/"+r.Name), name(tables.Dash(r.GPU)), q.Age(r.Waits), expected, r.Why)
 	}
 	return q.Print(w) //nolint:wrapcheck // of the writer
+}
+
+// named is a name in a column: on a terminal at most a fifth of it, so that one long name
+// pushes nothing off the screen.
+func named(v tables.View, text string) string {
+	text = escape.Line(text)
+	if v.Terminal && v.Width > 0 && !v.Wide {
+		return tables.Cut(text, max(v.Width/5, 12))
+	}
+	return text
+}
+
+// levelName is a notice's level as a line begins with it.
+func levelName(level string) string {
+	switch level {
+	case "error":
+		return "Error:"
+	case "warning":
+		return "Warning:"
+	}
+	return "Notice:"
 }
 
 func (p *Picture) spend() string {

@@ -49,6 +49,9 @@ type Change struct {
 	// that commit.
 	Merge     string `json:"merge,omitempty"`
 	MergeHash string `json:"mergeHash,omitempty"`
+	// Pull is the number of the pull request that brought it, as the words of the merge, or
+	// else its own, have it; 0 for none.
+	Pull int `json:"pull,omitempty"`
 	// Alone: it changed nothing outside of the path's second level, such as one tenant's
 	// directory.
 	Alone bool `json:"-"`
@@ -375,8 +378,12 @@ func changed(c *gitrepo.Commit, before, after tree.Tree, path string, merge *git
 	case is.Hash.IsZero():
 		out.What = "removed"
 	}
+	out.Pull = PullOf(c)
 	if merge != nil {
 		out.Merge, out.MergeHash = merge.Subject(), merge.Hash.String()
+		if n := PullOf(merge); n > 0 {
+			out.Pull = n
+		}
 	}
 	out.Alone, err = alone(before, after, path)
 	return out, err

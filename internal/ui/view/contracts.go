@@ -28,6 +28,8 @@ type ContractRow struct {
 	// End of the term; absent for none.
 	End      v1alpha1.Time `json:"end,omitzero"`
 	Expiring bool          `json:"expiring,omitempty"`
+	// Usage as agents report it; absent where none does.
+	Usage *Usage `json:"usage,omitempty"`
 
 	ahead v1alpha1.Decimal // what it will cost until the month or its term ends
 	cpu   int64            // milli-CPU
@@ -42,7 +44,7 @@ func (m *Model) contractRow(c *v1alpha1.Contract) ContractRow {
 			Phase: c.Status.Phase, Reason: c.Status.Reason, Message: c.Status.Message, Since: c.Status.Since,
 		},
 		Hourly: m.Hourly(c), Currency: m.Currency(), Class: c.Spec.Price.Class, Start: c.Spec.Term.Start, End: c.Spec.Term.End,
-		Expiring: ledger.Expiring(c, m.Now), ahead: m.ahead(c), cpu: c.Spec.Resources[v1alpha1.CPU].Int64(),
+		Expiring: ledger.Expiring(c, m.Now), Usage: m.usage(c), ahead: m.ahead(c), cpu: c.Spec.Resources[v1alpha1.CPU].Int64(),
 	}
 	if now := m.states[r.Name]; now != nil {
 		r.ContractState = *now

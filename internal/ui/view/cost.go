@@ -55,6 +55,11 @@ type CostRow struct {
 	// Ahead is what contracts will cost until the month or their term ends; for the
 	// present month only.
 	Ahead *v1alpha1.Decimal `json:"ahead,omitempty"`
+	// Idle are contracts that are Active and have no pod now, IdleHourly what they cost an
+	// hour; Unreported are those of which no agent says. For the present month only.
+	Idle       int              `json:"idle,omitempty"`
+	IdleHourly v1alpha1.Decimal `json:"idleHourly"`
+	Unreported int              `json:"unreported,omitempty"`
 	// Missing are months of contracts that are not counted: their currency has no rate.
 	Missing int `json:"missing,omitempty"`
 }
@@ -68,6 +73,9 @@ type CostPage struct {
 	// Month that is counted, "" for all. Months are those that have costs, newest first.
 	Month  string   `json:"month,omitempty"`
 	Months []string `json:"months"`
+
+	// Present: it is the month of now, whose rows tell what is idle and still to come.
+	Present bool `json:"present"`
 
 	Rows  List[CostRow] `json:"rows"`
 	Total CostRow       `json:"total"`
@@ -180,8 +188,9 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		p.Total.Cost, p.Total.List, p.Total.Missing = p.Total.Cost.Add(r.Cost), p.Total.List.Add(r.List), p.Total.Missing+r.Missing
 	}
 	p.Total.Saved = p.Total.List.Sub(p.Total.Cost)
-	if p.Month == this {
+	if p.Present = p.Month == this; p.Present {
 		m.addAhead(s, key, rows, &p.Total)
+		m.addIdle(s, key, rows, &p.Total)
 	}
 	p.Months = sortedNames(months)
 	slices.Reverse(p.Months)

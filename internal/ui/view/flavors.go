@@ -23,6 +23,10 @@ type FlavorRow struct {
 	GPUs    *Share `json:"gpus,omitempty"`
 	CPU     Share  `json:"cpu"`
 	Memory  Share  `json:"memory"`
+	// Oversold are GPUs that are used and held beyond what there is, Headroom those that may
+	// still be sold beyond it (overcommit).
+	Oversold int64 `json:"oversold,omitempty"`
+	Headroom int64 `json:"headroom,omitempty"`
 	// Growth is how many GPUs an autoscaler could add.
 	Growth int64 `json:"growth,omitempty"`
 	// Price of a GPU an hour, on demand and spot, in PriceCurrency; or Flat for all of it.
@@ -116,6 +120,10 @@ func (m *Model) flavorRow(o *model.Offer) FlavorRow {
 		r.Model, r.Profile = g.Model, g.Profile
 		s := share(figures, free, v1alpha1.GPU, sellable)
 		r.GPUs = &s
+		r.Oversold = max(s.Used+s.Held-s.Capacity, 0)
+		if sellable {
+			r.Headroom = max(s.Free-max(s.Capacity-s.Used-s.Held, 0), 0)
+		}
 		r.Growth = Growth(f, free[v1alpha1.GPU]).Int64()
 	}
 	if p := o.Price; p != nil {

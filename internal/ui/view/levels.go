@@ -23,6 +23,10 @@ type Levels struct {
 	Providers map[string]int
 	// GPUs of all offers by model.
 	GPUs map[string]Share
+	// Idle are GPUs of contracts that are Active and have no pod, as far as agents report
+	// pods; Oversold those that are used and held beyond what offers have, and Headroom those
+	// that may still be sold beyond it. By model, those of GPUs alone.
+	Idle, Oversold, Headroom map[string]int64
 	// Oldest is how long the intent has waited that has waited longest.
 	Oldest time.Duration
 	// Hourly is what all contracts cost, in Currency.
@@ -69,6 +73,26 @@ func (m *Model) Levels() Levels {
 		sum := l.GPUs[model]
 		sum.add(&c.Share)
 		l.GPUs[model] = sum
+	}
+	l.Idle, l.Oversold, l.Headroom = map[string]int64{}, map[string]int64{}, map[string]int64{}
+	counted := func(model string) string {
+		if _, known := l.GPUs[model]; !known {
+			return Other
+		}
+		return model
+	}
+	for model := range l.GPUs {
+		l.Idle[model], l.Oversold[model], l.Headroom[model] = 0, 0, 0
+	}
+	for model, n := range m.idleGPUs() {
+		l.Idle[counted(model)] += n
+	}
+	for i := range m.flavors {
+		if f := &m.flavors[i]; f.GPUs != nil {
+			model := counted(f.Model)
+			l.Oversold[model] += f.Oversold
+			l.Headroom[model] += f.Headroom
+		}
 	}
 	return l
 }

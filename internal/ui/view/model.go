@@ -26,6 +26,8 @@ type Model struct {
 	tenants   []TenantRow
 	queue     []QueueRow
 
+	used map[[2]string]map[string]v1alpha1.Resources // of slices, by offer, as providers' agents report it
+
 	costs func() []costLine // what each contract cost by month, made once it is asked for
 }
 
@@ -43,6 +45,7 @@ func Make(s *Snapshot, now time.Time) (*Model, error) {
 	for _, d := range s.Plan.Intents {
 		m.decisions[[2]string{d.Tenant, d.Name}] = d
 	}
+	m.used = m.reportedUse()
 	m.contracts = m.contractRows()
 	m.intents = m.intentRows()
 	m.flavors = m.flavorRows()

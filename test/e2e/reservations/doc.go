@@ -5,6 +5,7 @@
 //
 //	  - v1: the exchange of an agent of the first form, route by route, as a
 //	    golden file (testdata/v1.txt; `-update` writes it anew)
+//	  - client: a program that imports schemas/client alone, on both ports
 //	  - linear: 64 clients reserve and release through three replicas that share a
 //	    market, behind a balancer that sends each connection to any of them. The one that
 //	    decides is killed again and again, on a git server that loses answers of both kinds; the history
