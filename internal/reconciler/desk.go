@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/requests"
 )
 
 // desk is where requests lie between being taken and being answered. It
@@ -107,23 +108,48 @@ func (r *Reconciler) say(w *waiter, v verdict) bool {
 	return true
 }
 
-// overlay reads the fleet as it will be with the requests of this round.
+// overlay reads the fleet as it will be with the requests of this round, less those with
+// which nothing of their tenant would be read.
 func (r *Reconciler) overlay(ctx context.Context, in *inputs) error {
-	top, err := tree.Overlay(in.heads.Ledger.Tree, r.desk.files)
-	if err != nil {
-		return fmt.Errorf("read requests: %w", err)
+	for before := in.fleet; len(r.desk.files) > 0; {
+		top, err := tree.Overlay(in.heads.Ledger.Tree, r.desk.files)
+		if err != nil {
+			return fmt.Errorf("read requests: %w", err)
+		}
+		heads := in.heads
+		heads.Ledger.Tree = top
+		f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: heads.Inputs.Tree, Ledger: top, Last: r.fleet})
+		if err != nil {
+			return fmt.Errorf("read requests: %w", err)
+		}
+		if refused := requests.Refused(before, f, r.desk.asked()); refused != nil {
+			r.desk.waiting = slices.DeleteFunc(r.desk.waiting, func(w *waiter) bool {
+				no := refused[w.path]
+				if no == nil || w.file == nil {
+					return false
+				}
+				delete(r.desk.files, w.path)
+				return r.say(w, verdict{err: no})
+			})
+			continue
+		}
+		if in.key, err = inputsKey(heads); err != nil {
+			return err
+		}
+		in.fleet = withFindings(f, r.state)
+		return nil
 	}
-	heads := in.heads
-	heads.Ledger.Tree = top
-	f, err := r.reader.ReadAll(ctx, fleet.Sources{Inputs: heads.Inputs.Tree, Ledger: top, Last: r.fleet})
-	if err != nil {
-		return fmt.Errorf("read requests: %w", err)
-	}
-	if in.key, err = inputsKey(heads); err != nil {
-		return err
-	}
-	in.fleet = withFindings(f, r.state)
 	return nil
+}
+
+// asked are the requests that are written in this round, without releases.
+func (d *desk) asked() (out []requests.Request) {
+	for _, w := range d.waiting {
+		if w.file != nil && w.release == "" {
+			out = append(out, requests.Request{Tenant: w.tenant, Path: w.path})
+		}
+	}
+	return out
 }
 
 // admit answers a request that needs no plan, or names what it will write.

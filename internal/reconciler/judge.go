@@ -9,9 +9,9 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/requests"
 )
 
 // mostJudged is how often a round decides again without the requests that got
@@ -75,7 +75,7 @@ func judgement(in *inputs, w *planner.World, plan *planner.Plan, one *waiter) *w
 	case len(it) == 0 && in.fleet.Tenants[one.tenant] == nil:
 		return refusal(http.StatusForbidden, wire.ReasonNotEnabled, "clusters/%s.yaml names the tenant %q, and there is none: add tenants/%s.yaml", one.ask.Cluster, one.tenant, one.tenant)
 	case len(it) == 0:
-		return refusal(http.StatusBadRequest, "BadRequest", "%s", cmp.Or(whyUnread(in.fleet, one.path), "the request cannot be read as an intent"))
+		return refusal(http.StatusBadRequest, "BadRequest", "%s", requests.Why(in.fleet, one.path))
 	case it[0].Problem != "":
 		return refusal(http.StatusBadRequest, "BadRequest", "%s", it[0].Problem)
 	case w.Deaf:
@@ -94,16 +94,6 @@ func judgement(in *inputs, w *planner.World, plan *planner.Plan, one *waiter) *w
 	err := refusal(http.StatusConflict, cmp.Or(d.Code, lifecycle.CodeNothingFits), "nothing is reserved: %s", cmp.Or(d.Reason, string(d.Action)))
 	err.Body.Rejected, err.Body.Considered, err.Body.Near = d.Rejected, d.Considered, d.Near
 	return err
-}
-
-// whyUnread is what the reader says of a file.
-func whyUnread(f *fleet.Fleet, path string) string {
-	for _, d := range f.Diagnostics {
-		if d.File == path {
-			return d.Message
-		}
-	}
-	return ""
 }
 
 func decisionOf(p *planner.Plan, tenant, name string) *planner.Decision {

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/parts"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -118,6 +118,9 @@ type partition struct {
 	others int64
 	// used are the offers that have a part already.
 	used map[*inventory.Offer]bool
+	// first are the rooms of the first part, the same in each attempt.
+	first *parts.Rooms
+	sizes *parts.Sizes
 }
 
 // partitionOf is that of a task's replica by the alt-th alternative, before
@@ -131,6 +134,7 @@ func (r *Placer) partitionOf(j *draft.Job, q Request, alt int, t draft.Task) *pa
 			x.alt++
 		}
 	}
+	x.sizes = parts.NewSizes(x.least, x.of, x.fits())
 	return x
 }
 
@@ -159,10 +163,13 @@ func (x *partition) placeIn(n int64) []placedPart {
 	m, before, spent, rest := x.Mark(), x.placed, x.spent, x.of
 	x.used = map[*inventory.Offer]bool{}
 	for number := range int32(n) {
-		p, units := x.placePart(part{number: number, rest: rest, after: n - int64(number) - 1})
+		p, units := x.placePart(parts.Part{Number: number, Rest: rest, After: n - int64(number) - 1})
 		if p == nil {
 			x.Rollback(m)
 			x.placed, x.spent = before, spent
+			for o := range x.used {
+				x.sizes.Changed(o)
+			}
 			return nil
 		}
 		rest -= units
@@ -175,38 +182,19 @@ func (x *partition) placeIn(n int64) []placedPart {
 	return out
 }
 
-// part is the next part to place: rest units are left, for it and for after
-// further parts.
-type part struct {
-	number      int32
-	rest, after int64
-}
-
-// room is an offer and how many units it could take now.
-type room struct {
-	offer *inventory.Offer
-	units int64
-}
-
 // placePart places one part on the best offer that leaves the rest within reach
 // of the others, and returns how many units it took.
-func (x *partition) placePart(p part) (*placedPart, int64) {
+func (x *partition) placePart(p parts.Part) (*placedPart, int64) {
 	rooms := x.rooms(p)
-	bySize := slices.Clone(rooms)
-	slices.SortStableFunc(bySize, func(a, b room) int { return cmp.Compare(b.units, a.units) })
-	for _, at := range rooms {
-		units := min(at.units, p.rest-p.after*x.least)
-		reach, n := int64(0), int64(0)
-		for _, other := range bySize {
-			if other.offer != at.offer && n < p.after {
-				reach, n = reach+other.units, n+1
-			}
-		}
-		if n < p.after || reach < p.rest-units || p.after == 0 && units < p.rest {
+	reach, enough := rooms.Reach(p)
+	for i := 0; enough && i < len(rooms.List); i++ {
+		at := &rooms.List[i]
+		units := rooms.Takes(at, p, x.least, reach)
+		if units == 0 {
 			continue
 		}
-		if placed := x.put(p, at.offer, units); placed != nil {
-			x.used[at.offer] = true
+		if placed := x.put(p, at.Offer, units); placed != nil {
+			x.used[at.Offer] = true
 			return placed, units
 		}
 	}
@@ -214,8 +202,8 @@ func (x *partition) placePart(p part) (*placedPart, int64) {
 }
 
 // portion is how one part of so many units is to be served.
-func (x *partition) portion(p part, units int64) Request {
-	return x.forPart(x.job, x.how, portion{p.number, units, x.of})
+func (x *partition) portion(p parts.Part, units int64) Request {
+	return x.forPart(x.job, x.how, portion{p.Number, units, x.of})
 }
 
 // limits are those of one part.
@@ -227,7 +215,10 @@ func (x *partition) limits(s *match.Class) *Limits {
 
 // rooms are the offers that can take a part now, the best first, as seen by the
 // smallest part.
-func (x *partition) rooms(p part) []room {
+func (x *partition) rooms(p parts.Part) *parts.Rooms {
+	if p.Number == 0 && x.first != nil {
+		return x.first
+	}
 	s := x.ClassFor(x.job, x.portion(p, x.least), x.alt)
 	l := x.limits(s)
 	var cands []*match.Candidate
@@ -237,39 +228,40 @@ func (x *partition) rooms(p part) []room {
 		}
 	}
 	slices.SortFunc(cands, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
-	out := make([]room, len(cands))
+	list := make([]parts.Room, len(cands))
 	for i, c := range cands {
-		out[i] = room{c.Offer, x.unitsFor(c.Offer, p.rest)}
+		list[i] = parts.Room{Offer: c.Offer, Units: max(x.least, min(x.sizes.For(c.Offer), p.Rest))}
+	}
+	out := parts.Of(list)
+	if p.Number == 0 {
+		x.first = out
 	}
 	return out
 }
 
-// unitsFor is for how many units an offer has room, most at the most: sizes grow
-// with the units, so that it is found by halving.
-func (x *partition) unitsFor(o *inventory.Offer, most int64) int64 {
-	low, high := x.least, most
-	for low < high {
-		mid := (low + high + 1) / 2
-		w := match.Request{Need: x.Defaults.Clone()}
-		q := x.partOf(x.ask, mid, x.of)
-		for _, name := range q.Named.Names() {
-			w.Need = w.Need.Set(x.Names.Of(name), q.Named[name].Int64())
+// fits reports whether an offer has room for so many units: sizes grow with them.
+func (x *partition) fits() func(*inventory.Offer, int64) bool {
+	known := map[int64]*match.Request{}
+	return func(o *inventory.Offer, units int64) bool {
+		w := known[units]
+		if w == nil {
+			w = &match.Request{Need: x.Defaults.Clone()}
+			q := x.partOf(x.ask, units, x.of)
+			for _, name := range q.Named.Names() {
+				w.Need = w.Need.Set(x.Names.Of(name), q.Named[name].Int64())
+			}
+			if q.GPU != nil {
+				w.GPU = &match.CardRequest{Count: units}
+			}
+			known[units] = w
 		}
-		if q.GPU != nil {
-			w.GPU = &match.CardRequest{Count: mid}
-		}
-		if x.Match.FailsCapacity(&w, o, w.Size(o)) == "" {
-			low = mid
-		} else {
-			high = mid - 1
-		}
+		return x.Match.FailsCapacity(w, o, w.Size(o)) == ""
 	}
-	return low
 }
 
 // put places one part of so many units on an offer, nil when money or a rule
 // forbids it.
-func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
+func (x *partition) put(p parts.Part, o *inventory.Offer, units int64) *placedPart {
 	q := x.portion(p, units)
 	s := x.ClassFor(x.job, q, x.alt)
 	c := s.Of(o)
@@ -279,6 +271,7 @@ func (x *partition) put(p part, o *inventory.Offer, units int64) *placedPart {
 	}
 	made := x.NewContract(x.job, q, s, c, nil, x.task.Replica)
 	x.Put(nil, made)
+	x.sizes.Changed(o)
 	return &placedPart{made, x.PlacedLine(made, s, c)}
 }
 
