@@ -10,6 +10,10 @@ import (
 
 func (b *keyBuffer) request(q *v1alpha1.ResourceRequest) {
 	b.resources(q.Named)
+	if p := q.PerPod; p != nil {
+		b.int(-2, p.GPUs)
+		b.resources(p.Named)
+	}
 	g := q.GPU
 	if g == nil {
 		b.int(-1)
