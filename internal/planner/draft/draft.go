@@ -7,7 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
-	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -85,7 +84,7 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 		e.taken = inventory.Delta{
 			Size: r.Footprint(e.offer, name, after).Sub(r.Footprint(e.offer, name, before)),
 			Back: inventory.CardsOf(before), Taken: inventory.CardsOf(after),
-			Off: r.Holding(e.offer, name, before), On: r.Holding(e.offer, name, after),
+			Off: HoldingOf(r, e.offer, name, before), On: HoldingOf(r, e.offer, name, after),
 		}
 		r.Inventory.Take(e.offer.Place(), e.taken)
 	}
@@ -137,19 +136,6 @@ func (r *Draft) Footprint(o *inventory.Offer, name string, c *v1alpha1.Contract)
 		takes = takes.Max(inventory.Sold(r.Names, began, o.Flavor))
 	}
 	return takes
-}
-
-// Holding is what a contract has of an offer's nodes, by its Footprint.
-func (r *Draft) Holding(o *inventory.Offer, name string, c *v1alpha1.Contract) (h nodes.Holding) {
-	holds := c != nil && c.Status.Phase.Held()
-	if !o.AsksNodes() || !holds && r.Claimed[name] {
-		return h
-	}
-	h = r.Inventory.Holding(o, name, c, r.Footprint(o, name, c))
-	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() {
-		return h.Max(r.Inventory.Holding(o, name, began, inventory.Sold(r.Names, began, o.Flavor)))
-	}
-	return h
 }
 
 // Status puts a version of a contract that differs in its phase alone, and may
@@ -239,7 +225,7 @@ func (r *Draft) Shift(p inventory.Place, by inventory.Loan) { r.lend(loan{p, by}
 func (r *Draft) Lend(list ...*v1alpha1.Contract) {
 	for _, c := range list {
 		if o := r.OfferOf(c); o != nil {
-			r.lend(loan{o.Place(), inventory.Loan{Size: r.Footprint(o, c.Metadata.Name, c), Cards: inventory.CardsOf(c), On: r.Holding(o, c.Metadata.Name, c)}})
+			r.lend(loan{o.Place(), inventory.Loan{Size: r.Footprint(o, c.Metadata.Name, c), Cards: inventory.CardsOf(c), On: HoldingOf(r, o, c.Metadata.Name, c)}})
 			SetKey(r, r.lent, c.Metadata.Name, true)
 		}
 	}

@@ -18,6 +18,9 @@ import (
 // contracts, and those without accelerators, which stay with the pool. Flavors of a pool
 // are cut from the same nodes: they share what the pool shares, node by node.
 
+// Shared is how many resources the flavors of a pool share: the first ones.
+const Shared = quantity.Storage + 1
+
 // Nodes are those of an offer that tells them; else nil.
 func (o *Offer) Nodes() *nodes.Map { return o.nodes }
 
@@ -40,7 +43,7 @@ func (in *Inventory) dealNodes(o *Offer) *nodes.Map {
 	m := nodes.New(made)
 	in.holdOn(m, o, math.MaxInt)
 	for _, peer := range o.PoolPeers {
-		in.holdOn(m, peer, quantity.Storage+1)
+		in.holdOn(m, peer, Shared)
 	}
 	return m
 }
@@ -128,7 +131,7 @@ func (in *Inventory) bookOn(o *Offer, h *nodes.Holding, sign int64) {
 	in.touch(o)
 	for _, m := range o.PoolPeers {
 		if m.nodes != nil {
-			shared := h.Only(quantity.Storage + 1)
+			shared := h.Only(Shared)
 			m.nodes.Book(&shared, sign)
 			in.touch(m)
 		}

@@ -2,8 +2,11 @@ package layout
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
@@ -39,24 +42,29 @@ func times(c *match.Candidate, have quantity.Vector, n int) int {
 }
 
 // Lay are the nodes of a contract of a size of an offer, whose resources are written
-// already. It takes the place of had, which holds so much (nil and nothing for none), and
-// stays on its nodes where they hold it. nil where nodes do not matter, or the offer has
-// to grow.
-func Lay(m *match.Matcher, n *quantity.Names, w *match.Request, o *inventory.Offer, size quantity.Vector, s *v1alpha1.ContractSpec, had *v1alpha1.Contract, held nodes.Holding) []v1alpha1.ContractNode {
+// already. It takes the place of had (nil for none), and stays on its nodes where they hold
+// it. nil where nodes do not matter, or the offer has to grow.
+func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, s *v1alpha1.ContractSpec, had *v1alpha1.Contract) []v1alpha1.ContractNode {
 	ask, ok := m.Pods(w, o, size)
 	if !ok {
 		return nil
 	}
 	var parts, before []nodes.Part
+	var held nodes.Holding
 	if had != nil {
-		before = PartsOf(n, o, had)
+		before, held = PartsOf(r.Names, o, had), draft.HoldingOf(r, o, had.Metadata.Name, had)
 	}
-	if len(before) > 0 && sum(before).Equal(size) && o.Nodes().Hosts(before, size, ask) {
+	switch axis := draft.OnAxis(r); {
+	case len(before) > 0 && sum(before).Equal(size) && o.Nodes().Hosts(before, size, ask):
 		parts = before
-	} else {
+	case axis.HasBookings(o):
+		free := axis.Nodes(o, r.Now, s.Term.End, nil)
+		free.Book(&held, -1)
+		parts = free.Pack(size, ask, on(before))
+	default:
 		o.Nodes().Without(&held, func() { parts = o.Nodes().Pack(size, ask, on(before)) })
 	}
-	return Written(n, o, parts, s)
+	return Written(r.Names, o, parts, s)
 }
 
 // on reports of a node whether parts lie there; nil where there are none.
@@ -100,14 +108,49 @@ func PartsOf(n *quantity.Names, o *inventory.Offer, c *v1alpha1.Contract) (out [
 
 // Stays reports whether a contract lies on its nodes as the pods of a request want it:
 // older contracts, which name none, are kept on their terms.
-func Stays(m *match.Matcher, n *quantity.Names, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) bool {
+func Stays(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) bool {
 	ask, ok := m.Pods(w, o, size)
-	return !ok || len(c.Spec.Nodes) == 0 || o.Nodes().Hosts(PartsOf(n, o, c), size, ask)
+	return !ok || len(c.Spec.Nodes) == 0 || o.Nodes().Hosts(PartsOf(r.Names, o, c), size, ask)
 }
 
 // HostsInstead reports whether an offer's cards and nodes hold a size as if a contract were
-// not there, which holds so much of the nodes.
-func HostsInstead(m *match.Matcher, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract, held nodes.Holding) (fits bool) {
+// not there.
+func HostsInstead(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) (fits bool) {
+	held := draft.HoldingOf(r, o, c.Metadata.Name, c)
 	o.Nodes().Without(&held, func() { fits = m.Packs(w, o, size) })
 	return fits && match.HostsInstead(o, w.GPU, size, c)
+}
+
+// AskBy is how a size of an offer is made of pods by that of several alternatives which is
+// of as many GPUs, else by the first.
+func AskBy(m *match.Matcher, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector) (nodes.Ask, bool) {
+	if o.Nodes() == nil || len(alternatives) == 0 {
+		return nodes.Ask{}, false
+	}
+	at := slices.IndexFunc(alternatives, func(q v1alpha1.ResourceRequest) bool {
+		return q.GPU != nil && int64(q.GPU.Count) == size.At(quantity.GPU)
+	})
+	var w match.Request
+	m.AskPods(&w, alternatives[max(at, 0)].PerPod)
+	return m.Pods(&w, o, size)
+}
+
+// Until is the first instant of [now, to) at which a size does not fit an offer, and whether
+// there is one: by its profile, or because no node that holds one of its pods is free of
+// what others have booked.
+func Until(m *match.Matcher, r *draft.Draft, p *booking.Profile, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector, to v1alpha1.Time, except map[string]bool) (at v1alpha1.Time, short bool) {
+	at, short = p.Until(r.Now, to, size)
+	ask, ok := AskBy(m, alternatives, o, size)
+	if short || !ok || o.Growth != nil {
+		return at, short
+	}
+	for _, start := range p.Instants() {
+		if !to.IsZero() && !start.Before(to.Time) {
+			break
+		}
+		if !draft.OnAxis(r).Nodes(o, r.Now, v1alpha1.TimeOf(start.Add(time.Second)), except).Fits(size, ask) {
+			return start, true
+		}
+	}
+	return at, false
 }

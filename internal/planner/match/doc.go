@@ -4,7 +4,7 @@
 //	Ask ─► Request ─► Class: facts ─► candidates: size, price, score ─► Best
 //
 //	request.go       an alternative of an intent, made ready for comparing
-//	key.go, keybuffer.go   what makes two requests one class
+//	key.go           what makes two requests one class
 //	class.go         a Class: what a request comes to on every offer, kept up to date
 //	making.go        making one: what many offers have in common is asked once
 //	kept.go          the memory that all of them may take

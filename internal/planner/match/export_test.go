@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 )
 
 // Requirements that no intent can really state, as an example of how one is added: each
@@ -35,9 +36,9 @@ var (
 		why: func(m *Matcher, _ *Request, o *inventory.Offer) string {
 			return "its tier is " + o.Flavor.Spec.Labels["tier"] + " on " + m.facts.Now.UTC().Weekday().String()
 		},
-		key: func(b *keyBuffer, in *model.Intent) {
+		key: func(b *keys.Buffer, in *model.Intent) {
 			for _, k := range slices.Sorted(maps.Keys(in.Metadata.Annotations)) {
-				b.text(k, in.Metadata.Annotations[k])
+				b.Text(k, in.Metadata.Annotations[k])
 			}
 		},
 		due: func(m *Matcher, _ *model.Intent) v1alpha1.Time {
@@ -52,7 +53,7 @@ var (
 		why: func(_ *Matcher, _ *Request, o *inventory.Offer) string {
 			return o.Flavor.Spec.Used[v1alpha1.CPU].Canonical(v1alpha1.CPU) + " of its cores are in use"
 		},
-		key:      func(b *keyBuffer, in *model.Intent) { b.text(in.Metadata.Annotations["unused"]) },
+		key:      func(b *keys.Buffer, in *model.Intent) { b.Text(in.Metadata.Annotations["unused"]) },
 		readsUse: true,
 	}
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -87,9 +88,9 @@ func (m *Matcher) workload() *workload {
 		if n, named := q.Named[v1alpha1.CPU]; named {
 			cpu = n.Int64()
 		}
-		var b keyBuffer
-		b.int(cpu)
-		b.request(&v1alpha1.ResourceRequest{GPU: q.GPU})
+		var b keys.Buffer
+		b.Int(cpu)
+		keyRequest(&b, &v1alpha1.ResourceRequest{GPU: q.GPU})
 		i, known := at[string(b)]
 		if !known {
 			i = len(w.kinds)

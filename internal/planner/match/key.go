@@ -6,30 +6,31 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 )
 
-func (b *keyBuffer) request(q *v1alpha1.ResourceRequest) {
-	b.resources(q.Named)
+func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
+	b.Resources(q.Named)
 	if p := q.PerPod; p != nil {
-		b.int(-2, p.GPUs)
-		b.resources(p.Named)
+		b.Int(-2, p.GPUs)
+		b.Resources(p.Named)
 	}
 	g := q.GPU
 	if g == nil {
-		b.int(-1)
+		b.Int(-1)
 		return
 	}
-	b.int(int64(g.Count), g.Memory.Min.Int64(), g.Memory.Max.Int64())
-	b.decimal(g.Share)
-	b.texts(g.Models)
-	b.text(g.Vendor, g.Architecture, g.Tier, g.Interconnect, g.ComputeCapability, g.Profile, g.Sharing)
+	b.Int(int64(g.Count), g.Memory.Min.Int64(), g.Memory.Max.Int64())
+	b.Decimal(g.Share)
+	b.Texts(g.Models)
+	b.Text(g.Vendor, g.Architecture, g.Tier, g.Interconnect, g.ComputeCapability, g.Profile, g.Sharing)
 }
 
-func (b *keyBuffer) placement(p *v1alpha1.Placement) {
+func keyPlacement(b *keys.Buffer, p *v1alpha1.Placement) {
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures, p.Together, p.Apart} {
-		b.texts(list)
+		b.Texts(list)
 	}
-	b.int(flag(p.AllowAccelerators))
+	b.Int(flag(p.AllowAccelerators))
 }
 
 // Key holds everything that newClass looks at: intents with equal keys
@@ -40,27 +41,27 @@ func (b *keyBuffer) placement(p *v1alpha1.Placement) {
 func (m *Matcher) Key(a *Ask) []byte {
 	b := m.key[:0]
 	s := &a.Intent.Spec
-	b.text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
-	b.request(a.Request)
-	b.placement(&s.Placement)
-	b.int(int64(len(s.Purchase)))
+	b.Text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
+	keyRequest(&b, a.Request)
+	keyPlacement(&b, &s.Placement)
+	b.Int(int64(len(s.Purchase)))
 	for _, c := range s.Purchase {
-		b.text(string(c))
+		b.Text(string(c))
 	}
 	p := &a.Money
-	b.int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
-	b.int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil))
+	b.Int(a.Replicas, int64(p.Hourly), int64(p.HourlySpot), int64(p.PerGPU), int64(p.Total), a.Seconds)
+	b.Int(flag(p.Limited), flag(s.Weights != nil), flag(s.Data != nil), flag(s.Split != nil))
 	if w := s.Weights; w != nil {
 		for t := range terms {
-			b.int(int64(math.Float64bits(terms[t].stated(w)))) //nolint:gosec // the bits, whatever they mean
+			b.Int(int64(math.Float64bits(terms[t].stated(w)))) //nolint:gosec // the bits, whatever they mean
 		}
 	}
 	if d := s.Data; d != nil {
-		b.text(d.Region)
-		b.int(d.SizeGi, d.EgressGiPerHour, a.Units, a.Of)
+		b.Text(d.Region)
+		b.Int(d.SizeGi, d.EgressGiPerHour, a.Units, a.Of)
 	}
 	if d := s.Split; d != nil {
-		b.int(int64(d.MaxParts), int64(d.MinGPU))
+		b.Int(int64(d.MaxParts), int64(d.MinGPU))
 	}
 	m.keyRequirements(&b, a.Intent)
 	m.conditions(a, &b)
@@ -69,7 +70,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 }
 
 // conditions adds what conditions written in CEL may look at.
-func (m *Matcher) conditions(a *Ask, b *keyBuffer) {
+func (m *Matcher) conditions(a *Ask, b *keys.Buffer) {
 	reads := a.Intent.Where != nil && readsIntent(a.Intent.Where)
 	any := a.Intent.Where != nil
 	for i := range m.facts.Policies {
@@ -78,14 +79,21 @@ func (m *Matcher) conditions(a *Ask, b *keyBuffer) {
 		}
 	}
 	if any {
-		b.request(&a.Intent.Spec.Resources) // flavor.price.hourly is the price of that
+		keyRequest(b, &a.Intent.Spec.Resources) // flavor.price.hourly is the price of that
 	}
 	if reads {
 		// Two intents that ask for the same may still differ.
 		d := &a.Intent.Metadata
-		b.text(d.Name, a.Intent.Digest)
+		b.Text(d.Name, a.Intent.Digest)
 		for _, k := range slices.Sorted(maps.Keys(d.Annotations)) {
-			b.text(k, d.Annotations[k])
+			b.Text(k, d.Annotations[k])
 		}
 	}
+}
+
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package match
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -43,13 +44,13 @@ func (t *offerClasses) set(o *inventory.Offer, accelerators, apart bool) {
 		kind: o.CardKind, at: o.Location, stepped: o.Flavor.Spec.Partition != nil, accelerators: accelerators,
 	}
 	if len(o.Capacity) > quantity.Extended {
-		var has keyBuffer
+		var has keys.Buffer
 		for i := quantity.Extended; i < len(o.Capacity); i++ {
 			switch stands := o.Capacity[i] > o.Growth.At(i); {
 			case stands:
-				has.int(int64(i))
+				has.Int(int64(i))
 			case apart && o.Capacity[i] > 0:
-				has.int(-int64(i))
+				has.Int(-int64(i))
 			}
 		}
 		k.extended = string(has)
@@ -163,28 +164,28 @@ func (w *Request) factsKey(m *Matcher) string {
 	if w.asksOwnFacts() || m.traits.steps {
 		return ""
 	}
-	var b keyBuffer
+	var b keys.Buffer
 	s := &w.Intent.Spec
-	b.text(inventory.TypeOf(s.FlavorType))
+	b.Text(inventory.TypeOf(s.FlavorType))
 	if len(m.inventory.By(w.Consumer)) > 0 {
-		b.text(w.Consumer)
+		b.Text(w.Consumer)
 	}
-	b.int(flag(w.tenant != nil), flag(w.accelerated), flag(s.Placement.AllowAccelerators), flag(w.GPU != nil), int64(len(w.extended)))
+	b.Int(flag(w.tenant != nil), flag(w.accelerated), flag(s.Placement.AllowAccelerators), flag(w.GPU != nil), int64(len(w.extended)))
 	if w.tenant != nil {
-		b.texts(w.tenant.Providers.Allow)
-		b.texts(w.tenant.Providers.Deny)
+		b.Texts(w.tenant.Providers.Allow)
+		b.Texts(w.tenant.Providers.Deny)
 	}
 	p := &s.Placement
 	for _, list := range [...][]string{p.Providers.Allow, p.Providers.Deny, p.Regions, p.Zones, p.Architectures} {
-		b.texts(list)
+		b.Texts(list)
 	}
 	for _, i := range w.extended {
-		b.int(int64(i))
+		b.Int(int64(i))
 	}
 	if g := w.GPU; g != nil {
-		b.texts(g.Models)
-		b.text(g.vendor, g.architecture, g.tier, g.interconnect, g.Profile, g.Sharing)
-		b.int(g.Count, g.Share, g.Memory.Min.Int64(), g.Memory.Max.Int64(), int64(g.capability))
+		b.Texts(g.Models)
+		b.Text(g.vendor, g.architecture, g.tier, g.interconnect, g.Profile, g.Sharing)
+		b.Int(g.Count, g.Share, g.Memory.Min.Int64(), g.Memory.Max.Int64(), int64(g.capability))
 	}
 	return string(b)
 }

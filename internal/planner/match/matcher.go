@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/alike"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -54,7 +55,7 @@ type Matcher struct {
 	// name no price for, by the offer's index.
 	accelerators map[string]bool
 	unsold       map[int32][]string
-	key          keyBuffer
+	key          keys.Buffer
 	// load is workload, nil until asked.
 	load *workload
 	// Round numbers the rounds: what was not asked for the longest is forgotten first.

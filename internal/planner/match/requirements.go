@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 )
 
 // Requirements an offer can fail: facts, which are checked first, then capacity, then
@@ -119,7 +120,7 @@ type requirement struct {
 	fails func(m *Matcher, w *Request, o *inventory.Offer) bool
 	why   func(m *Matcher, w *Request, o *inventory.Offer) string
 	// key writes all of the intent that asked and fails look at.
-	key func(b *keyBuffer, in *model.Intent)
+	key func(b *keys.Buffer, in *model.Intent)
 	// readsUse: fails looks at what of an offer is used or held.
 	readsUse bool
 	// due is the next instant at which fails may answer otherwise because time has
@@ -230,11 +231,11 @@ func (m *Matcher) Due(in *model.Intent) v1alpha1.Time {
 
 // keyRequirements writes what distinguishes intents by their requirements: of what
 // depends on time also until when the answer holds.
-func (m *Matcher) keyRequirements(b *keyBuffer, in *model.Intent) {
+func (m *Matcher) keyRequirements(b *keys.Buffer, in *model.Intent) {
 	for i := range requirements {
 		r := &requirements[i]
 		if r.key(b, in); r.due != nil && r.asked(in) {
-			b.int(r.due(m, in).Unix())
+			b.Int(r.due(m, in).Unix())
 		}
 	}
 }
@@ -264,12 +265,12 @@ func MissingLabel(w *Request, o *inventory.Offer) string {
 	return ""
 }
 
-func keyLabels(b *keyBuffer, in *model.Intent) {
+func keyLabels(b *keys.Buffer, in *model.Intent) {
 	labels := in.Spec.Placement.Labels
-	b.int(int64(len(labels)))
+	b.Int(int64(len(labels)))
 	if len(labels) > 0 {
 		for _, k := range slices.Sorted(maps.Keys(labels)) {
-			b.text(k, labels[k])
+			b.Text(k, labels[k])
 		}
 	}
 }
@@ -291,11 +292,11 @@ func missingDomain(w *Request, o *inventory.Offer) string {
 	return ""
 }
 
-func keySpread(b *keyBuffer, in *model.Intent) {
-	b.int(int64(len(in.Spec.Placement.Spread)))
+func keySpread(b *keys.Buffer, in *model.Intent) {
+	b.Int(int64(len(in.Spec.Placement.Spread)))
 	for _, by := range in.Spec.Placement.Spread {
-		b.text(by.By, by.Label)
-		b.int(int64(by.MaxSkew), int64(by.MinDomains))
+		b.Text(by.By, by.Label)
+		b.Int(int64(by.MaxSkew), int64(by.MinDomains))
 	}
 }
 
@@ -313,11 +314,11 @@ func sharedNone(_ *Matcher, w *Request, _ *inventory.Offer) string {
 	return "it has no " + KindOf(w.Intent.Spec.Placement.Within.By, w.Intent.Spec.Placement.Within.Label)
 }
 
-func keyWithin(b *keyBuffer, in *model.Intent) {
+func keyWithin(b *keys.Buffer, in *model.Intent) {
 	w := in.Spec.Placement.Within
-	b.int(flag(w != nil))
+	b.Int(flag(w != nil))
 	if w != nil {
-		b.text(w.By, w.Label, string(w.Policy))
+		b.Text(w.By, w.Label, string(w.Policy))
 	}
 }
 
@@ -342,8 +343,8 @@ func howFar(m *Matcher, w *Request, o *inventory.Offer) string {
 	return fmt.Sprintf("%dms > %s", ms, w.Intent.Spec.Placement.MaxLatency)
 }
 
-func keyLatency(b *keyBuffer, in *model.Intent) {
-	b.int(int64(in.Spec.Placement.MaxLatency.Duration))
+func keyLatency(b *keys.Buffer, in *model.Intent) {
+	b.Int(int64(in.Spec.Placement.MaxLatency.Duration))
 }
 
 // isUnreliable: an offer that does not state its reliability promises none.
@@ -360,10 +361,10 @@ func howUnreliable(_ *Matcher, w *Request, o *inventory.Offer) string {
 	return have.MulInt(100).String() + "% < " + w.Intent.Spec.SLA.Availability.String() + "%"
 }
 
-func keyAvailability(b *keyBuffer, in *model.Intent) {
-	b.int(flag(in.Spec.SLA != nil))
+func keyAvailability(b *keys.Buffer, in *model.Intent) {
+	b.Int(flag(in.Spec.SLA != nil))
 	if in.Spec.SLA != nil {
-		b.decimal(in.Spec.SLA.Availability)
+		b.Decimal(in.Spec.SLA.Availability)
 	}
 }
 
@@ -381,11 +382,11 @@ func howDirty(_ *Matcher, w *Request, o *inventory.Offer) string {
 	return fmt.Sprintf("%d gCO2e/kWh > %d", *have, *w.Intent.Spec.Placement.MaxCarbon)
 }
 
-func keyCarbon(b *keyBuffer, in *model.Intent) {
+func keyCarbon(b *keys.Buffer, in *model.Intent) {
 	most := in.Spec.Placement.MaxCarbon
-	b.int(flag(most != nil))
+	b.Int(flag(most != nil))
 	if most != nil {
-		b.int(*most)
+		b.Int(*most)
 	}
 }
 
@@ -402,7 +403,7 @@ func whyReliability(_ *Matcher, w *Request, o *inventory.Offer) string {
 	return have.String() + " < " + w.Intent.Spec.Placement.MinReliability.String()
 }
 
-func keyReliability(b *keyBuffer, in *model.Intent) { b.decimal(in.Spec.Placement.MinReliability) }
+func keyReliability(b *keys.Buffer, in *model.Intent) { b.Decimal(in.Spec.Placement.MinReliability) }
 
 // enforcesLess: only where contracts are granted exactly is anything enforced. How Liqo
 // does there shows once it has made a Quota, unless somebody states it: until then
@@ -443,8 +444,8 @@ func Enforced(o *inventory.Offer) string {
 	return v1alpha1.EnforcementOf(o.Flavor, o.Cluster)
 }
 
-func keyEnforcement(b *keyBuffer, in *model.Intent) {
-	b.text(string(in.Spec.Enforcement))
+func keyEnforcement(b *keys.Buffer, in *model.Intent) {
+	b.Text(string(in.Spec.Enforcement))
 }
 
 // notWhere: a condition that has no answer for an offer fails it.
@@ -465,4 +466,4 @@ func whereText(_ *Matcher, w *Request, o *inventory.Offer) string {
 	return "it has no answer for this flavor: " + err.Error()
 }
 
-func keyWhere(b *keyBuffer, in *model.Intent) { b.text(in.Spec.Placement.Where) }
+func keyWhere(b *keys.Buffer, in *model.Intent) { b.Text(in.Spec.Placement.Where) }

@@ -77,18 +77,67 @@ func (m *Map) Hosts(parts []Part, size quantity.Vector, ask Ask) bool {
 	return n > p.n || n == p.n && rest
 }
 
-// Missing is what no node has of a size: how many of its pods found a node, of how many,
-// and a piece that did not.
-func (m *Map) Missing(size quantity.Vector, ask Ask) (placed, of int64, piece quantity.Vector) {
-	p := divide(size, ask, m.Most(ask.Unit))
+// Holds reports whether a part is free of its node.
+func (m *Map) Holds(p Part) bool {
+	i, known := m.index[p.Node]
+	if !known {
+		return false
+	}
 	for _, l := range m.now() {
-		placed += times(p.pod, l.free) * int64(len(l.nodes))
+		if _, is := slices.BinarySearch(l.nodes, i); is {
+			return times(p.Size, l.free) > 0
+		}
 	}
-	of = p.n
-	if p.rest != nil {
-		of++
+	return false
+}
+
+// Moved are parts each as it is, on its node where that is free and else on another; nil
+// where one finds none.
+func (m *Map) Moved(parts []Part) (out []Part) {
+	trial := m.Clone()
+	take := func(p Part) {
+		out = append(out, p)
+		trial.Book(&Holding{Parts: []Part{p}}, 1)
 	}
-	return min(placed, p.n), of, p.pod
+	var homeless []Part
+	for _, p := range parts {
+		if trial.Holds(p) {
+			take(p)
+		} else {
+			homeless = append(homeless, p)
+		}
+	}
+	for _, p := range homeless {
+		x := &packing{m: trial, unit: unknown(p.Size).Unit, prefer: func(node string) bool { return !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node }) }}
+		best, fits := x.best(p.Size, 1)
+		if fits == 0 || !x.prefer(m.names[best]) {
+			return nil
+		}
+		take(Part{m.names[best], p.Size})
+	}
+	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
+	return out
+}
+
+// Short is the resource of which the nodes that have a pod's units free have too little for
+// the pod, and the most that one of them has; -1 where that is not what is missing.
+func (m *Map) Short(size quantity.Vector, ask Ask) (resource int, most int64) {
+	p := divide(size, ask, m.Most(ask.Unit))
+	resource = -1
+	for _, l := range m.now() {
+		if l.free.At(ask.Unit) < p.pod.At(ask.Unit) {
+			continue
+		}
+		for r, n := range p.pod {
+			if r == quantity.Pods || n <= l.free.At(r) {
+				continue
+			}
+			if have := max(l.free.At(r), 0); resource < 0 || r == resource && have > most {
+				resource, most = r, have
+			}
+		}
+	}
+	return resource, most
 }
 
 // packing is one search: nodes of which something is taken are apart from their levels.

@@ -82,7 +82,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 func (r inPlace) same(alt v1alpha1.ResourceRequest) (size quantity.Vector, q match.Quote, is bool) {
 	c, o := r.contract, r.offer
 	w := r.requestOf(r.job, r.how, alt)
-	if size = w.Size(o); !r.suits(w) || !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) || !layout.Stays(r.Match, r.Names, w, o, size, c) {
+	if size = w.Size(o); !r.suits(w) || !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) || !layout.Stays(r.Match, &r.Draft, w, o, size, c) {
 		return nil, q, false
 	}
 	w.Spending = r.how.spending
@@ -128,7 +128,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
 		return false
 	}
-	if (grows || !layout.Stays(r.Match, r.Names, w, o, size, c)) && !layout.HostsInstead(r.Match, w, o, size, c, r.Holding(o, c.Metadata.Name, c)) {
+	if (grows || !layout.Stays(r.Match, &r.Draft, w, o, size, c)) && !layout.HostsInstead(r.Match, &r.Draft, w, o, size, c) {
 		return false
 	}
 	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}

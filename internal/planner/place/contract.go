@@ -10,7 +10,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
-	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -141,11 +140,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 			Cards: r.Match.LayOut(w, o, size, had),
 		}
 	}
-	held := nodes.Holding{}
-	if was != nil {
-		held = r.Holding(o, was.Metadata.Name, was)
-	}
-	s.Nodes = layout.Lay(r.Match, r.Names, w, o, size, s, was, held)
+	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was)
 	s.NodeSelector = nil
 	if s.VirtualNode.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector

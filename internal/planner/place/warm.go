@@ -159,7 +159,7 @@ func (x takeovers) of(old *v1alpha1.Contract) *takeover {
 	}
 	size := inventory.Sold(x.Names, old, o.Flavor)
 	asked := s.Request.Asked(o)
-	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) || !layout.Stays(x.Match, x.Names, s.Request, o, size, old) {
+	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) || !layout.Stays(x.Match, &x.Draft, s.Request, o, size, old) {
 		return nil
 	}
 	c := &takeover{old: old, cand: x.Match.Priced(s.Request, o, size)}
