@@ -43,12 +43,20 @@ func nodesText(n int64) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
-// relaxNode asks for pods of one GPU each.
+// relaxNode asks for pods of one GPU each, or for no more of what else a pod lacks than the
+// node with its GPUs has.
 func (r *Explainer) relaxNode(spec *v1alpha1.IntentSpec, w *match.Request, c *match.Candidate) (text, said string) {
 	if said = r.freeOnNodes(w, c); said == "" {
 		return "", ""
 	}
 	said = "has " + said
+	ask, _ := r.Match.Pods(w, c.Offer, c.Size)
+	if short, have := c.Offer.Nodes().Short(c.Size, ask); short >= 0 && short != ask.Unit && have > 0 && spec.PerPod == nil {
+		name, amount := r.Names.Name(short), v1alpha1.AmountOf(have)
+		spec.Resources.Named = spec.Resources.Named.Clone()
+		spec.Resources.Named[name] = amount
+		return "resources." + name + ": \"" + amount.Canonical(name) + "\"", said
+	}
 	if g := spec.Resources.GPU; g == nil || g.Share != nil || g.Count <= 1 || spec.PerPod != nil && spec.PerPod.GPUs == 1 {
 		return "", said
 	}

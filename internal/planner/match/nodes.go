@@ -43,6 +43,9 @@ func (m *Matcher) Pods(w *Request, o *inventory.Offer, size quantity.Vector) (as
 	return ask, unit != ""
 }
 
+// SinglePods reports whether a request's pods have one GPU each.
+func (w *Request) SinglePods() bool { return w.pod.Pod.At(quantity.GPU) == 1 }
+
 // Packs reports whether an offer's nodes hold a size of a request. Where the offer can
 // grow, a node of the biggest shape may be added.
 func (m *Matcher) Packs(w *Request, o *inventory.Offer, size quantity.Vector) bool {

@@ -219,6 +219,21 @@ func (m *Map) Have(parts []Part) []Part {
 // Has reports whether there is a node of a name.
 func (m *Map) Has(node string) bool { _, known := m.index[node]; return known }
 
+// Number is the number of a node, by name, -1 for none.
+func (m *Map) Number(node string) int32 {
+	if i, known := m.index[node]; known {
+		return i
+	}
+	return -1
+}
+
+// Units are how many units of a resource are free of each node, by number.
+func (m *Map) Units(resource int) []int64 {
+	out := make([]int64, 0, len(m.names))
+	m.Each(func(_ string, _, free quantity.Vector) { out = append(out, max(free.At(resource), 0)) })
+	return out
+}
+
 // Len is how many nodes there are.
 func (m *Map) Len() int { return len(m.names) }
 
