@@ -111,7 +111,7 @@ func (t *Trial) Do(operation string, n int) bool {
 		holder.Tasks = []draft.Task{{Kind: draft.TaskAdapt, Replica: i.Replica, Part: i.Part, Units: i.Units, Of: i.Of, Old: c}}
 		r.Fill(holder, place.Request{})
 	case "shift":
-		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())].Place(), quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)})
+		r.Shift(r.Inventory.Offers()[n%len(r.Inventory.Offers())].Place(), inventory.Loan{Size: quantity.Vector{int64(n), 1, 0, 0, int64(n % 3)}})
 	case "drop reservations":
 		r.DropReservations()
 	case "due":

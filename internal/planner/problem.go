@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -42,7 +43,7 @@ const charged = 6
 
 // problemOf is the problem of seats, without those whose place cannot change. Plain:
 // without those that limits of money hold, and without offers that sell parts of
-// cards.
+// cards or tell their nodes.
 func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
 	if !plain {
@@ -79,6 +80,7 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 			for _, u := range inventory.CardsOf(s.Contract) {
 				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
 			}
+			seat.On = append(seat.On, p.onNodes(s)...)
 		}
 		b.seats, b.Seats = append(b.seats, s), append(b.Seats, seat)
 	}
@@ -171,7 +173,7 @@ func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
 
 // unusable reports whether nobody can be sent to an offer.
 func unusable(o *inventory.Offer, plain bool) bool {
-	return plain && o.Cards() != nil || o.Overdrawn() >= 0
+	return plain && (o.Cards() != nil || o.Nodes() != nil) || o.Overdrawn() >= 0
 }
 
 // index is an offer among the rows, with its mates.
@@ -205,7 +207,7 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 			continue
 		}
 		g := of.Request.GPU
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU)})
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
 		places = append(places, spot{c.Offer, c.Size, c.Quote.Peak})
 		for r, n := range c.Size {
 			if n > 0 && !slices.Contains(b.counts, r) {
@@ -263,6 +265,9 @@ func (b *problem) measure() {
 		if o.Cards() != nil {
 			row.Cards, row.Per = slices.Clone(o.Cards().Free()), o.Cards().PerCard()
 		}
+		if onNodes(o) { // a pod's GPUs lie on a node as a share does on a card; its cores are not seen here
+			row.Cards, row.Per = o.Nodes().Units(quantity.GPU), max(o.Nodes().Most(quantity.GPU), 1)
+		}
 	}
 	for i := range b.Kinds {
 		k, places := &b.Kinds[i], b.places[i]
@@ -278,6 +283,28 @@ func (b *problem) measure() {
 			}
 		}
 	}
+}
+
+// nodesSeen is of how many nodes of an offer a problem sees what is free of each.
+const nodesSeen = 256
+
+// onNodes reports whether a problem sees an offer's nodes.
+func onNodes(o *inventory.Offer) bool {
+	return o.Nodes() != nil && o.Nodes().Len() <= nodesSeen && o.Capacity.At(quantity.GPU) > 0
+}
+
+// onNodes are the GPUs that a seat has of its offer's nodes.
+func (p *repairs) onNodes(s *place.Seat) (on []batch.Units) {
+	o := p.OfferOf(s.Contract)
+	if o == nil || !onNodes(o) {
+		return nil
+	}
+	for _, part := range layout.PartsOf(p.Names, o, s.Contract) {
+		if n := part.Size.At(quantity.GPU); n > 0 && o.Nodes().Has(part.Node) {
+			on = append(on, batch.Units{Card: o.Nodes().Number(part.Node), N: n})
+		}
+	}
+	return on
 }
 
 // wanted is how many units of cards are asked for.

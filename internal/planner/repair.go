@@ -212,7 +212,7 @@ func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units) (mad
 	}
 	p.Recount(s)
 	made = p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
-	if len(on) > 0 {
+	if len(on) > 0 && o.Cards() != nil {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range on {
 			made.Spec.GPUs.Cards = append(made.Spec.GPUs.Cards, v1alpha1.CardUnits{Card: u.Card, Units: u.N})

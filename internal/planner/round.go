@@ -68,7 +68,7 @@ func fromNothing(r *round, marks map[string]draft.RefusalMark) *round {
 
 // inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
-	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked}
+	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked, Nodes: r.By(draft.RulesNodes)}
 }
 
 // matchFacts are what the round gives its matcher.

@@ -73,9 +73,15 @@ func init() { // an initialiser would refer to itself through shapeOf
 		},
 		reflect.TypeFor[v1alpha1.ResourceRequest](): func() *shape {
 			s := resourcesShape()
-			s.fields = map[string]*shape{v1alpha1.GPU: shapeOf(reflect.TypeFor[v1alpha1.GPURequest]())}
+			s.fields = map[string]*shape{v1alpha1.GPU: shapeOf(reflect.TypeFor[v1alpha1.GPURequest]()), "perPod": shapeOf(reflect.TypeFor[v1alpha1.PodRequest]())}
 			s.names = []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage, v1alpha1.GPU}
 			s.parse = scalar[v1alpha1.ResourceRequest](fMap).parse
+			return s
+		},
+		reflect.TypeFor[v1alpha1.PodRequest](): func() *shape {
+			s := resourcesShape()
+			s.names = []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.EphemeralStorage, v1alpha1.GPU}
+			s.parse = scalar[v1alpha1.PodRequest](fMap).parse
 			return s
 		},
 		reflect.TypeFor[v1alpha1.ReservedPrice](): func() *shape {

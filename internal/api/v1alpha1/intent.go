@@ -24,7 +24,9 @@ type IntentSpec struct {
 	Gang *bool `json:"gang,omitempty"`
 	// Resources of each replica; every quantity is a minimum.
 	Resources ResourceRequest `json:"resources"`
-	// Alternatives are tried in order when Resources cannot be had; an alternative's gpu replaces the whole gpu.
+	// PerPod is what the biggest pod of a replica asks for, such as {gpu: 1, cpu: 8}: it must fit on one node, and resources must be a whole multiple of its GPUs. Without it a replica whose GPUs fit a node of the flavor is one pod, and a bigger one is whole nodes of it.
+	PerPod *PodRequest `json:"perPod,omitempty"`
+	// Alternatives are tried in order when Resources cannot be had; an alternative's gpu replaces the whole gpu, and its perPod the whole perPod.
 	Alternatives []ResourceRequest `json:"alternatives,omitempty"`
 	// Placement says where the capacity may come from.
 	Placement Placement `json:"placement,omitzero"`

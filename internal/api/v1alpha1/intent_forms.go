@@ -76,14 +76,19 @@ type ResourceRequest struct {
 	GPU *GPURequest
 	// Named quantities: cpu, memory, pods, ephemeral-storage, or any fully qualified extended resource.
 	Named Resources
+	// PerPod is what the biggest pod asks for; nil where that is not stated. It is written in an alternative, and beside resources (IntentSpec.PerPod).
+	PerPod *PodRequest
 }
 
 // Over is an alternative: what r does not say is as in base. GPUs are replaced
 // whole.
 func (r ResourceRequest) Over(base ResourceRequest) ResourceRequest {
-	out := ResourceRequest{GPU: base.GPU, Named: base.Named.Clone()}
+	out := ResourceRequest{GPU: base.GPU, Named: base.Named.Clone(), PerPod: base.PerPod}
 	if r.GPU != nil {
 		out.GPU = r.GPU
+	}
+	if r.PerPod != nil {
+		out.PerPod = r.PerPod
 	}
 	for name, n := range r.Named {
 		out.Named[name] = n
@@ -144,6 +149,13 @@ func (r *ResourceRequest) UnmarshalJSON(b []byte) error {
 		}
 		delete(raw, GPU)
 	}
+	if p, ok := raw[perPod]; ok {
+		r.PerPod = &PodRequest{}
+		if err := json.Unmarshal(p, r.PerPod); err != nil {
+			return fmt.Errorf("%s: %w", perPod, err)
+		}
+		delete(raw, perPod)
+	}
 	if err := r.gpusByResource(raw); err != nil {
 		return err
 	}
@@ -158,6 +170,9 @@ func (r ResourceRequest) MarshalJSON() ([]byte, error) {
 	}
 	if r.GPU != nil {
 		out[GPU] = r.GPU
+	}
+	if r.PerPod != nil {
+		out[perPod] = r.PerPod
 	}
 	return json.Marshal(out)
 }

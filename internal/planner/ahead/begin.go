@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -49,7 +50,11 @@ func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 		if o := r.OfferOf(c); o == nil || !isFree(r, c) {
 			continue
 		}
-		reserve(r, j, c)
+		if nodesFree(r, c) {
+			reserve(r, j, c, c.Spec.Nodes)
+		} else if on := elsewhere(r, c); on != nil {
+			reserve(r, j, c, on)
+		}
 	}
 }
 
@@ -130,8 +135,8 @@ func Compare(r *draft.Draft, a, b *v1alpha1.Contract) int {
 	return cmp.Or(cmp.Compare(r.Standing(b), r.Standing(a)), a.Status.Since.Compare(b.Status.Since.Time), strings.Compare(a.Metadata.Name, b.Metadata.Name))
 }
 
-// reserve begins a booking, with the figures of its offer as they are now.
-func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract) {
+// reserve begins a booking on nodes, with the figures of its offer as they are now.
+func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.ContractNode) {
 	next, err := r.Books.Transition(c, v1alpha1.PhaseReserved, undelivered(j), r.Now)
 	if err != nil {
 		return
@@ -139,7 +144,7 @@ func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract) {
 	o := r.OfferOf(c)
 	d := next.Decision
 	d.Market, d.Offer, d.Rules = r.W.Market, r.Inventory.Figures(o), r.RulesRecorded()
-	next.Decision = d
+	next.Decision, next.Spec.Nodes = d, on
 	r.EditJob(j)
 	r.Change(c, next)
 	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
@@ -252,4 +257,32 @@ func replace(r *place.Placer, j *draft.Job, c, next *v1alpha1.Contract) {
 	r.EditJob(j)
 	j.Booked = slices.Clone(j.Booked)
 	j.Booked[slices.Index(j.Booked, c)] = next
+}
+
+// nodesFree reports whether what a booking has of its offer's nodes is free from now until
+// it ends, beside the bookings that come before it. A node that the offer no longer tells
+// is not.
+func nodesFree(r *place.Placer, c *v1alpha1.Contract) bool {
+	m := draft.OnAxis(&r.Draft).Nodes(r.OfferOf(c), r.Now, c.Spec.Term.End, after(r, c))
+	if m == nil {
+		return true
+	}
+	for _, p := range layout.PartsOf(r.Names, r.OfferOf(c), c) {
+		if !m.Holds(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere are other nodes of its offer on which a booking's parts lie one by one, nil
+// where there are none: its nodes may have left the offer, or others linger there.
+func elsewhere(r *place.Placer, c *v1alpha1.Contract) []v1alpha1.ContractNode {
+	o := r.OfferOf(c)
+	m := draft.OnAxis(&r.Draft).Nodes(o, r.Now, c.Spec.Term.End, after(r, c))
+	if m == nil {
+		return nil
+	}
+	parts := m.Moved(layout.PartsOf(r.Names, o, c))
+	return layout.Written(r.Names, o, parts, &c.Spec)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -192,6 +193,8 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 		c.Fails = match.ReqBookedCards
 	case !booking.Fits(c.Size, least):
 		c.Fails = x.Names.Prefixed(shortOf(c.Size, least))
+	case !x.packs(s, o, c.Size):
+		c.Fails = match.ReqNode
 	case tooMuch(o, p.MostBooked(x.from, x.to), c.Size, x.Fleet.Bookings.Share()):
 		c.Fails = match.ReqBookedShare
 	case tooMany(p, x.from):
@@ -209,6 +212,12 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 		c.Score = s.Request.Weights.Score(&c.Candidate)
 	}
 	return c
+}
+
+// packs reports whether an offer's nodes hold a size during all of the term.
+func (x *search) packs(s *match.Class, o *inventory.Offer, size quantity.Vector) bool {
+	ask, ok := x.Match.Pods(s.Request, o, size)
+	return !ok || draft.OnAxis(&x.Placer.Draft).Nodes(o, x.from, x.to, nil).Fits(size, ask)
 }
 
 // shortOf is the first resource of which there is too little, cards first.
@@ -260,6 +269,10 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 		d.Rejected = nil
 	}
 	d.Offer = x.figures(c.Offer, c.Size)
+	if ask, ok := x.Match.Pods(s.Request, c.Offer, c.Size); ok {
+		parts := draft.OnAxis(&x.Placer.Draft).Nodes(c.Offer, x.from, x.to, nil).Pack(c.Size, ask, nil)
+		out.Spec.Nodes = layout.Written(x.Names, c.Offer, parts, &out.Spec)
+	}
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)
 	if early := v1alpha1.TimeOf(x.from.Add(-x.Fleet.Bookings.LeadTime())); early.After(x.Now.Time) {

@@ -25,7 +25,7 @@ func isRoom(req string) bool {
 // nearText is what an offer is missing during the term, and when.
 func (x *search) nearText(c *found) string {
 	name, is := strings.CutPrefix(c.Fails, match.ReqCapacity)
-	if !is {
+	if !is || c.Fails == match.ReqNode {
 		return c.Offer.Ref + " " + match.Words(c.Fails)
 	}
 	i := x.Names.Of(name)
@@ -43,7 +43,7 @@ func (x *search) suggest(near []found) {
 	var where string
 	for i := range near {
 		c := &near[i]
-		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Offer.Cards() != nil {
+		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Fails == match.ReqNode || c.Offer.Cards() != nil {
 			continue
 		}
 		at, ok := draft.OnAxis(&x.Placer.Draft).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)

@@ -160,11 +160,11 @@ func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
 // places stays, and what was kept is put back beneath it, whether or not it still fits.
 func (r *Contest) Without(list []draft.Taken, f func()) {
 	for _, b := range list {
-		r.Shift(b.Place, b.Size)
+		r.Shift(b.Place, b.Back())
 	}
 	f()
 	for _, b := range list {
-		r.Shift(b.Place, b.Size.Negative())
+		r.Shift(b.Place, b.Kept())
 	}
 }
 
@@ -223,7 +223,7 @@ func (r *Contest) Unbook(j *draft.Job) {
 		return
 	}
 	for _, b := range c.booked {
-		r.Shift(b.Place, b.Size)
+		r.Shift(b.Place, b.Back())
 	}
 	c.charge(r, account.Change.Reverse)
 	r.setClaim(j, nil)
@@ -246,8 +246,9 @@ func (r *Contest) book(c *claim, found rehearsed) {
 		for i := range size {
 			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
 		}
-		r.Shift(p.Place, size.Negative())
-		c.booked = append(c.booked, draft.Taken{Place: p.Place, Size: size})
+		kept := draft.Taken{Place: p.Place, Size: size, On: p.Offer.Nodes().Have(p.On)}
+		r.Shift(p.Place, kept.Kept())
+		c.booked = append(c.booked, kept)
 	}
 }
 

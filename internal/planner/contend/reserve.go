@@ -158,8 +158,8 @@ func (r *backfill) keepUntil(cl *claim) {
 			free := p.Offer.Free().At(k)
 			size[k] = max(0, free-max(0, min(free, slack[i].At(k))))
 		}
-		r.Shift(p.Place, size.Negative())
-		cl.booked[i] = draft.Taken{Place: p.Place, Size: size}
+		cl.booked[i] = draft.Taken{Place: p.Place, Size: size, On: p.Offer.Nodes().Have(p.On)}
+		r.Shift(p.Place, cl.booked[i].Kept())
 	}
 }
 
@@ -239,7 +239,7 @@ func (r *backfill) lendEnd(e *Ending) {
 		return
 	}
 	for _, b := range e.reserved.Reserved.whole {
-		r.Shift(b.Place, b.Size)
+		r.Shift(b.Place, b.Back())
 	}
 }
 
@@ -276,7 +276,8 @@ func (r *backfill) takeReserved() {
 			continue
 		}
 		for i, p := range c.Reserved.whole {
-			r.Shift(p.Place, c.booked[i].Size.Clone().Sub(p.Size))
+			r.Shift(p.Place, c.booked[i].Back())
+			r.Shift(p.Place, p.Kept())
 		}
 	}
 }

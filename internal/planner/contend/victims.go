@@ -156,7 +156,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 		if c.FailsMoney != "" || s.tried[c.Offer] || !strings.HasPrefix(c.Fails, match.ReqCapacity) || l.Rejects(c) != "" {
 			continue
 		}
-		if set := s.setOn(c); set != nil && (best == nil || set.before(best)) {
+		if set := s.setOn(class.Request, c); set != nil && (best == nil || set.before(best)) {
 			best = set
 		}
 	}
@@ -164,7 +164,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 }
 
 // setOn is the least disturbing set on one offer.
-func (s *victimSearch) setOn(c *match.Candidate) *victimSet {
+func (s *victimSearch) setOn(w *match.Request, c *match.Candidate) *victimSet {
 	o := c.Offer
 	var lack quantity.Vector
 	for i := range max(len(c.Size), len(o.Free())) {
@@ -173,7 +173,9 @@ func (s *victimSearch) setOn(c *match.Candidate) *victimSet {
 		}
 	}
 	var pick []unit
-	if c.Fails == match.ReqCard {
+	if ask, byNode := s.Match.Pods(w, o, c.Size); byNode {
+		pick = s.fewestOnNodes(c, ask, lack)
+	} else if c.Fails == match.ReqCard {
 		lack = lack.Set(quantity.GPU, min(c.Size.At(quantity.GPU), o.Cards().PerCard()))
 		pick = s.fewestOnCard(o, s.unitsOn(o, lack), lack.At(quantity.GPU))
 	} else {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Room is what a domain comes to for replicas, counted offer by offer.
@@ -50,18 +49,4 @@ func Compare(a, b *Room, thrifty bool) int {
 		score, money = money, score
 	}
 	return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(b.Warm, a.Warm), cmp.Compare(a.unasked, b.unasked), cmp.Compare(a.grown, b.grown), score, money, cmp.Compare(a.Domain, b.Domain))
-}
-
-// RoomFor is how often a candidate's size fits its offer, n at the most. Cards
-// that are sold in parts may hold less.
-func RoomFor(c *match.Candidate, n int) int { return TimesIn(c, c.Offer.Free(), n) }
-
-// TimesIn is how often a candidate's size goes into what there is, n at the most.
-func TimesIn(c *match.Candidate, have quantity.Vector, n int) int {
-	for i, size := range c.Size {
-		if size > 0 {
-			n = int(min(int64(n), max(have.At(i), 0)/size))
-		}
-	}
-	return n
 }

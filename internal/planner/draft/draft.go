@@ -84,6 +84,7 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 		e.taken = inventory.Delta{
 			Size: r.Footprint(e.offer, name, after).Sub(r.Footprint(e.offer, name, before)),
 			Back: inventory.CardsOf(before), Taken: inventory.CardsOf(after),
+			Off: HoldingOf(r, e.offer, name, before), On: HoldingOf(r, e.offer, name, after),
 		}
 		r.Inventory.Take(e.offer.Place(), e.taken)
 	}
@@ -218,20 +219,20 @@ func (r *Draft) SetOrdinal(j *Job, key string, n int32) {
 
 // Shift makes an offer seem to have more free, and its peers more of what they
 // share; what is held of it stays as it is.
-func (r *Draft) Shift(p inventory.Place, by quantity.Vector) { r.lend(loan{place: p, size: by}) }
+func (r *Draft) Shift(p inventory.Place, by inventory.Loan) { r.lend(loan{p, by}) }
 
 // Lend makes the capacity of contracts seem free.
 func (r *Draft) Lend(list ...*v1alpha1.Contract) {
 	for _, c := range list {
 		if o := r.OfferOf(c); o != nil {
-			r.lend(loan{o.Place(), r.Footprint(o, c.Metadata.Name, c), inventory.CardsOf(c)})
+			r.lend(loan{o.Place(), inventory.Loan{Size: r.Footprint(o, c.Metadata.Name, c), Cards: inventory.CardsOf(c), On: HoldingOf(r, o, c.Metadata.Name, c)}})
 			SetKey(r, r.lent, c.Metadata.Name, true)
 		}
 	}
 }
 
 func (r *Draft) lend(l loan) {
-	r.Inventory.Lend(l.place, l.size, l.cards)
+	r.Inventory.Lend(l.place, l.of)
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.loans = append(d.kinds, kindLoan), append(d.loans, l)
 	}

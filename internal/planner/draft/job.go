@@ -267,7 +267,7 @@ func (j *Job) Alternatives() []v1alpha1.ResourceRequest {
 func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
 	l := ContractLine{
 		Name: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Action: action, Consumer: c.Spec.Consumer,
-		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
+		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Nodes: c.Spec.Nodes, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
 		Score: c.Decision.Score, Phase: c.Status.Phase, Term: c.Spec.Term, Claimed: c.Decision.Claimed, Scaled: c.Decision.Scaled,
 		Part: c.Spec.Intent.Of > 0,
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -90,8 +91,7 @@ type put struct {
 // loan is capacity that seems free.
 type loan struct {
 	place inventory.Place
-	size  quantity.Vector
-	cards []v1alpha1.CardUnits
+	of    inventory.Loan
 }
 
 // Mark opens a mark: Rollback or Keep closes it.
@@ -129,6 +129,19 @@ func (d *journal) find(m Mark) int {
 type Taken struct {
 	inventory.Place
 	Size quantity.Vector
+	// On are the nodes of which it is, with how much of each: below nothing where it is
+	// given back. What lies nobody knows where is not among it.
+	On []nodes.Part
+}
+
+// Back is it as what seems free.
+func (t *Taken) Back() inventory.Loan {
+	return inventory.Loan{Size: t.Size, On: nodes.Holding{Parts: t.On}}
+}
+
+// Kept is it as what seems taken.
+func (t *Taken) Kept() inventory.Loan {
+	return inventory.Loan{Size: t.Size.Negative(), Off: nodes.Holding{Parts: t.On}}
 }
 
 // Changed is what was taken of places since a mark that is open, each once, in the order
@@ -140,23 +153,24 @@ func (d *journal) Changed(since Mark) []Taken {
 	puts, loans := newest(d.puts, kinds, kindPut), newest(d.loans, kinds, kindLoan)
 	var out []Taken
 	at := map[inventory.Place]int{}
-	add := func(p inventory.Place, size quantity.Vector) {
+	add := func(p inventory.Place, size quantity.Vector, off, on nodes.Holding) {
 		i, known := at[p]
 		if !known {
 			i = len(out)
 			at[p], out = i, append(out, Taken{Place: p})
 		}
 		out[i].Size = out[i].Size.Add(size)
+		out[i].On = nodes.Sum(nodes.Sum(out[i].On, on.Parts, 1), off.Parts, -1)
 	}
 	for _, k := range kinds {
 		switch k {
 		case kindPut:
 			if e := &puts[0]; e.offer != nil {
-				add(e.offer.Place(), e.taken.Size)
+				add(e.offer.Place(), e.taken.Size, e.taken.Off, e.taken.On)
 			}
 			puts = puts[1:]
 		case kindLoan:
-			add(loans[0].place, loans[0].size.Negative())
+			add(loans[0].place, loans[0].of.Size.Negative(), loans[0].of.On, loans[0].of.Off)
 			loans = loans[1:]
 		}
 	}
@@ -252,7 +266,7 @@ func (r *Draft) undo(k kind) {
 		}
 	case kindLoan:
 		e := pop(&d.loans)
-		r.Inventory.Unlend(e.place, e.size, e.cards)
+		r.Inventory.Unlend(e.place, e.of)
 	case kindCharge:
 		ch := pop(&d.charges)
 		ch.Undo()

@@ -177,6 +177,8 @@ type ContractLine struct {
 	// Asked is what was asked for before rounding up, when that differs.
 	Asked v1alpha1.Resources
 	GPUs  *v1alpha1.ContractGPU
+	// Nodes on which it lies, where its offer tells them.
+	Nodes []v1alpha1.ContractNode `json:",omitempty"`
 	// Unpriced are resources of it that cost nothing, because the offer's price does not
 	// name them.
 	Unpriced []string

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesDenialsSeen
+const Rules = RulesNodes
 
 // The changes, by the number that they came with.
 const (
@@ -64,4 +64,7 @@ const (
 	// the round that sees it, and not from the next (denials.go); a contract that was
 	// denied when it was released for something else counts (refused.go).
 	RulesDenialsSeen = 14
+	// RulesNodes: an offer that tells its nodes is sold by the node, and contracts with
+	// accelerators name those on which they lie (package nodes).
+	RulesNodes = 15
 )

@@ -78,6 +78,9 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 	if req == match.ReqCard {
 		return detailCard(o, c.Size)
 	}
+	if req == match.ReqNode {
+		return r.freeOnNodes(w, c)
+	}
 	if name, ok := strings.CutPrefix(req, match.ReqCapacity); ok {
 		return r.detailCapacity(c, name)
 	}

@@ -239,7 +239,7 @@ func (r *Explainer) relax(j *draft.Job, w *match.Request, c *match.Candidate, re
 	case strings.HasPrefix(req, "gpu"):
 		x.text, x.said = r.relaxGPU(&spec, c.Offer, req)
 	case strings.HasPrefix(req, match.ReqCapacity):
-		x.text, x.said = r.relaxCapacity(&spec, c, strings.TrimPrefix(req, match.ReqCapacity))
+		x.text, x.said = r.relaxCapacity(&spec, w, c, strings.TrimPrefix(req, match.ReqCapacity))
 		x.cost = 2
 	case strings.HasPrefix(req, "budget."), req == match.ReqPurchase, req == match.ReqPrice:
 		x.text, x.said, x.cost = r.relaxMoney(&spec, w, c, req)
@@ -328,9 +328,12 @@ func (r *Explainer) offered(model string) bool {
 	})
 }
 
-func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, c *match.Candidate, name string) (text, said string) {
+func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, w *match.Request, c *match.Candidate, name string) (text, said string) {
 	if name == strings.TrimPrefix(match.ReqCard, match.ReqCapacity) {
 		return relaxCard(spec, c)
+	}
+	if name == strings.TrimPrefix(match.ReqNode, match.ReqCapacity) {
+		return r.relaxNode(spec, w, c)
 	}
 	i := r.Names.Of(name)
 	free := c.Offer.Free().At(i)

@@ -23,11 +23,12 @@ type aftermath struct {
 	sums    map[string]ledger.Totals
 	members map[*v1alpha1.Flavor]ledger.Member
 	units   map[*v1alpha1.Flavor]ledger.CardUnits
+	nodes   map[*v1alpha1.Flavor]*ledger.NodesHeld
 }
 
 func afterwards(l *ledger.Ledger, p *draft.Plan) *aftermath {
 	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, booked: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
-		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}}
+		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}, nodes: map[*v1alpha1.Flavor]*ledger.NodesHeld{}}
 	for i := range p.Contracts {
 		a.changed[p.Contracts[i].Last().Metadata.Name] = true
 		c := p.Contracts[i].After

@@ -57,6 +57,9 @@ func Violations(w *draft.World, p *draft.Plan, flavorsOf func(provider string) [
 		if card, over := after.unitsOf(f).Overfull(c); over {
 			bad[intent] = fmt.Sprintf("card %d of %s would be oversold", card, f.Ref())
 		}
+		if why := after.overNode(f, pools[inventory.Key{Provider: c.Spec.Provider, Name: f.Spec.Pool}], c); why != "" {
+			bad[intent] = why
+		}
 		left, known := free[f]
 		if !known {
 			var members []ledger.Member

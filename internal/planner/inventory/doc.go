@@ -5,6 +5,7 @@
 //	inventory.go  all of them: read, brought up to date, measured
 //	place.go      taking and giving back, by Place
 //	cards.go      the cards of an offer that sells parts of them
+//	nodes.go      the nodes of an offer that tells them
 //	growth.go     what an autoscaler could add
 //	risk.go       what overcommit.maxRisk forbids
 //
@@ -18,14 +19,14 @@
 //   - The flavors of a pool share cores, memory, pods and storage: what is taken of one
 //     is free at none of them.
 //   - Take and its inverse (Delta.Inverse), Lend and Unlend, bring back what was, in any
-//     number and nested in any way, on cards too. The caller keeps the journal.
+//     number and nested in any way, on cards and nodes too. The caller keeps the journal.
 //   - Offers are ordered by provider and name, whatever the order in which they were handed in,
 //     and keep their Index for as long as the Inventory lives.
 //   - Whatever is derived from an offer can ask what was touched since (Touched) and what
 //     reports something else (Altered), and look again at those alone.
 //
-// A place is an offer today. Which node shape of it, and from when to when, are to
-// be fields of Place: callers hand places in whole.
+// A place is an offer. From when to when is to be a field of Place: callers hand places in
+// whole.
 //
 // It knows flavors, clusters and what contracts hold; nothing of intents, prices or
 // what is asked for. What everybody is refused an offer for is given to it

@@ -22,6 +22,8 @@ type Facts struct {
 	Clusters map[string]*v1alpha1.Cluster
 	// Blocked is the requirement that an offer fails for everybody, "" when it sells.
 	Blocked func(*Offer) string
+	// Nodes: what offers tell of their nodes counts (draft.RulesNodes).
+	Nodes bool
 }
 
 // Inventory is all offers.
@@ -257,7 +259,7 @@ func (in *Inventory) describe(o *Offer) {
 	o.Capacity = n.VectorIn(o.Capacity, ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
 	o.Growth, o.scalable = nil, nil
 	o.Blocked = in.facts.Blocked(o)
-	o.LeaveBy = s.Drain
+	o.LeaveBy, o.tellsNodes = s.Drain, in.facts.Nodes && ledger.TellsNodes(o.Flavor)
 	if o.Cluster != nil {
 		if d := o.Cluster.Spec.Drain; o.LeaveBy.IsZero() || !d.IsZero() && d.Before(o.LeaveBy.Time) {
 			o.LeaveBy = d
@@ -300,6 +302,7 @@ func (in *Inventory) figure(o *Offer) {
 	if o.cards = dealCards(o); o.cards != nil {
 		in.withCards++
 	}
+	o.nodes = in.dealNodes(o)
 }
 
 // assess bounds what an offer sells by its risk, when it and its peers are

@@ -116,11 +116,12 @@ func TestTakesAreUndoneByTheirInverses(t *testing.T) {
 				undo = append(undo, func() { in.Take(o.Place(), d.Inverse()) })
 			case 2:
 				lent, held := state(in), o.Held().Clone()
-				in.Lend(o.Place(), v, cards)
+				loan := inventory.Loan{Size: v, Cards: cards}
+				in.Lend(o.Place(), loan)
 				if !o.Held().Equal(held) {
 					t.Fatalf("%v is held while lent, was %v", o.Held(), held)
 				}
-				in.Unlend(o.Place(), v, cards)
+				in.Unlend(o.Place(), loan)
 				if now := state(in); now != lent {
 					t.Fatalf("lent and back:\n%s\nwas\n%s", now, lent)
 				}

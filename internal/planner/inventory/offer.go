@@ -6,6 +6,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -16,6 +17,8 @@ type Offer struct {
 	// is kept together, here; the figures themselves lie in a row, offer after offer.
 	Capacity, free quantity.Vector
 	cards          *CardMap
+	nodes          *nodes.Map
+	tellsNodes     bool
 	// UnitsPerCard is how many of its GPU units make a card, 1 for whole cards.
 	UnitsPerCard int64
 	// Min and Step are the least that is sold of it and in what steps; nil for any.

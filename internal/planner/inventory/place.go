@@ -2,12 +2,13 @@ package inventory
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Place is where capacity is taken: at which offer. An offer is one place and what is
-// taken of it is taken from now on; its node shapes, and from when to when, would be
-// further fields.
+// taken of it is taken from now on; from when to when would be a further field. On which
+// of its nodes is part of what is taken (Delta).
 type Place struct {
 	Offer *Offer
 }
@@ -22,11 +23,13 @@ type Delta struct {
 	// Back are the units that are given back to their cards, Taken those that are
 	// taken of theirs.
 	Back, Taken []v1alpha1.CardUnits
+	// Off is what is given back to nodes, On what is taken of theirs.
+	Off, On nodes.Holding
 }
 
 // Inverse is the delta that brings back what was.
 func (d Delta) Inverse() Delta {
-	return Delta{Size: d.Size.Negative(), Back: d.Taken, Taken: d.Back}
+	return Delta{Size: d.Size.Negative(), Back: d.Taken, Taken: d.Back, Off: d.On, On: d.Off}
 }
 
 // Take changes what is held of a place, and marks everything that has less or more now.
@@ -37,6 +40,8 @@ func (in *Inventory) Take(p Place, d Delta) {
 		o.cards.book(d.Taken, 1)
 		in.touch(o) // even where the sum stays as it was
 	}
+	in.bookOn(o, &d.Off, -1)
+	in.bookOn(o, &d.On, 1)
 	zero := true
 	for _, n := range d.Size {
 		zero = zero && n == 0
@@ -61,17 +66,30 @@ func (in *Inventory) Take(p Place, d Delta) {
 }
 
 // Lend makes a place seem to have size more free (less where negative), its peers more
-// of what they share, and so many units of its cards. What is held stays as it is.
-// Unlend with the same brings back what was.
-func (in *Inventory) Lend(p Place, size quantity.Vector, cards []v1alpha1.CardUnits) {
-	p.Offer.cards.book(cards, -1)
-	in.seem(p.Offer, size, 1)
+// of what they share, and so many units of its cards and so much of its nodes. What is held
+// stays as it is. Unlend with the same brings back what was.
+func (in *Inventory) Lend(p Place, l Loan) {
+	p.Offer.cards.book(l.Cards, -1)
+	in.bookOn(p.Offer, &l.On, -1)
+	in.bookOn(p.Offer, &l.Off, 1)
+	in.seem(p.Offer, l.Size, 1)
 }
 
 // Unlend ends what Lend began.
-func (in *Inventory) Unlend(p Place, size quantity.Vector, cards []v1alpha1.CardUnits) {
-	p.Offer.cards.book(cards, 1)
-	in.seem(p.Offer, size, -1)
+func (in *Inventory) Unlend(p Place, l Loan) {
+	p.Offer.cards.book(l.Cards, 1)
+	in.bookOn(p.Offer, &l.Off, -1)
+	in.bookOn(p.Offer, &l.On, 1)
+	in.seem(p.Offer, l.Size, -1)
+}
+
+// Loan is what seems free of a place.
+type Loan struct {
+	// Size more, less where negative.
+	Size  quantity.Vector
+	Cards []v1alpha1.CardUnits
+	// On is what of nodes seems free, Off what of them seems taken.
+	On, Off nodes.Holding
 }
 
 func (in *Inventory) seem(o *Offer, size quantity.Vector, sign int64) {

@@ -35,6 +35,9 @@ func (m *Matcher) FailsCapacity(w *Request, o *inventory.Offer, size quantity.Ve
 	if !hosts(o, w.GPU, size) {
 		return ReqCard
 	}
+	if !m.Packs(w, o, size) {
+		return ReqNode
+	}
 	return ""
 }
 

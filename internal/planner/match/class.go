@@ -175,7 +175,7 @@ func (m *Matcher) look(s *Class, c *Candidate) {
 	if c.Fails == "" {
 		c.Resources = m.Resources(s.Request, c.Offer, c.Size, nil, nil)
 		c.Score = s.Request.Weights.Score(c)
-		c.Scales = c.Offer.Scales(c.Size)
+		c.Scales = c.Offer.Scales(c.Size) || m.needsNode(s.Request, c.Offer, c.Size)
 	}
 }
 

@@ -14,6 +14,7 @@
 //	match.go         facts, and whether a size fits
 //	where.go         an offer's labels, domains and latency
 //	cards.go         … on the cards of an offer that sells parts of them
+//	nodes.go         … on the nodes of an offer that tells them
 //	accelerators.go  … and who is kept off accelerators
 //	price.go, pricing.go, transfer.go   what a candidate costs (package tariff), and what an intent affords
 //	score.go, objective.go, fragments.go   the terms of a score

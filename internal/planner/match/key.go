@@ -11,6 +11,10 @@ import (
 
 func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Resources(q.Named)
+	if p := q.PerPod; p != nil {
+		b.Int(-2, p.GPUs)
+		b.Resources(p.Named)
+	}
 	g := q.GPU
 	if g == nil {
 		b.Int(-1)
@@ -85,4 +89,11 @@ func (m *Matcher) conditions(a *Ask, b *keys.Buffer) {
 			b.Text(k, d.Annotations[k])
 		}
 	}
+}
+
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -40,6 +41,8 @@ type Request struct {
 	accelerator func(resource int) bool
 	// units of of that a part of a split replica is, none for a whole one.
 	units, of int64
+	// pod is how a replica is made of pods.
+	pod nodes.Ask
 	// answers of each policy, and of Where (answers.go).
 	answers []answers
 	// cards remembers which fact each kind of card fails, sizes what is taken of
@@ -87,9 +90,13 @@ func NoSpendLimits() SpendLimits {
 // Alternatives lists the requests of an intent in order of preference. An
 // alternative's gpu replaces the whole gpu; other quantities replace their own.
 func Alternatives(s *v1alpha1.IntentSpec) []v1alpha1.ResourceRequest {
-	out := []v1alpha1.ResourceRequest{s.Resources}
+	whole := s.Resources
+	if s.PerPod != nil {
+		whole.PerPod = s.PerPod
+	}
+	out := []v1alpha1.ResourceRequest{whole}
 	for _, a := range s.Alternatives {
-		out = append(out, a.Over(s.Resources))
+		out = append(out, a.Over(whole))
 	}
 	return out
 }
@@ -137,6 +144,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 	if alt.GPU != nil {
 		w.GPU = CardRequestOf(alt.GPU)
 	}
+	m.AskPods(w, alt.PerPod)
 	w.accelerated = m.asksAccelerators(w)
 	if m.facts.Asked {
 		w.accelerator = func(resource int) bool { return m.isAccelerator(m.facts.Names.Name(resource)) }

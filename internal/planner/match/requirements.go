@@ -75,6 +75,8 @@ const (
 
 	// ReqCard: enough units are free and no card has so many: a share lies on one.
 	ReqCard = ReqCapacity + "card"
+	// ReqNode: enough is free in total, and no node has what a pod asks for.
+	ReqNode = ReqCapacity + "node"
 
 	ReqPrice           = "price"         // unpriced, or in a currency without a rate
 	ReqPriceOf         = "price."        // + the accelerator that it names no price for
@@ -96,7 +98,7 @@ func Requirements() []string {
 		ReqGPUProfile, ReqGPUSharing, ReqResource, ReqRegions, ReqZones, ReqArchitectures,
 		ReqLabels, ReqLatency, ReqEnforcement, ReqAccelerators, ReqCarbon, ReqReliability,
 		ReqAvailability, ReqWhere, ReqPolicy, ReqPartition, ReqDenied, ReqRefuses,
-		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqBooked, ReqBookedCards, ReqBookedShare, ReqBookedMany, ReqCapacity, ReqCard,
+		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqBooked, ReqBookedCards, ReqBookedShare, ReqBookedMany, ReqCapacity, ReqCard, ReqNode,
 		ReqPrice, ReqPriceOf, ReqTransfer, ReqPurchase, ReqMaxHourly, ReqMaxHourlySpot,
 		ReqMaxHourlyPerGPU, ReqMaxTotal,
 	}

@@ -48,6 +48,7 @@ var wordings = map[string]wording{
 	ReqBookedShare:        {"has as much booked then as the fleet allows (bookings.maxShare)", true},
 	ReqBookedMany:         {"has bookings that begin at 64 instants already", true},
 	ReqCard:               {"has no card with enough left", true},
+	ReqNode:               {"has no node with all of what a pod asks for free", true},
 	ReqPrice:              {"has no price to go by", false},
 	ReqTransfer:           {"has no known price for moving its data there", false},
 	ReqPurchase:           {"is sold in no price class of purchase", false},

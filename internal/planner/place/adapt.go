@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -82,7 +83,7 @@ func (r inPlace) isSize(alt v1alpha1.ResourceRequest) bool {
 func (r inPlace) same(alt v1alpha1.ResourceRequest) (size quantity.Vector, q match.Quote, is bool) {
 	c, o := r.contract, r.offer
 	w := r.requestOf(r.job, r.how, alt)
-	if size = w.Size(o); !r.suits(w) || !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) {
+	if size = w.Size(o); !r.suits(w) || !size.Equal(inventory.Sold(r.Names, c, o.Flavor)) || !layout.Stays(r.Match, &r.Draft, w, o, size, c) {
 		return nil, q, false
 	}
 	w.Spending = r.how.spending
@@ -128,7 +129,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
 		return false
 	}
-	if grows && !match.HostsInstead(o, w.GPU, size, c) {
+	if (grows || !layout.Stays(r.Match, &r.Draft, w, o, size, c)) && !layout.HostsInstead(r.Match, &r.Draft, w, o, size, c) {
 		return false
 	}
 	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
@@ -152,7 +153,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	next := r.Books.Settle(c, r.Now)
 	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)
-	writer.fix(w, o, &next.Spec, size, cand.Quote)
+	writer.fix(w, o, &next.Spec, size, cand.Quote, c)
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
 	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -48,7 +49,7 @@ func (u *untilBooked) Breaks(c *match.Candidate) bool {
 func (u *untilBooked) short(o *inventory.Offer, size quantity.Vector, q match.Quote, except map[string]bool) (at v1alpha1.Time, short bool) {
 	p := draft.OnAxis(&u.writer.Placer.Draft).Profile(o, except)
 	p.Grows = o.Growth
-	return p.Until(u.writer.Now, u.writer.endOf(q), size)
+	return layout.Until(u.writer.Match, &u.writer.Placer.Draft, p, u.writer.how.alternatives(u.writer.job), o, size, u.writer.endOf(q), except)
 }
 
 // detail states until when what an offer has free may be had.

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -44,7 +45,7 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 	}
 	out.Spec.Term.End, out.Spec.Term.Yields = writer.termOf(o, c.Size, c.Quote, nil)
 	writer.inscribe(&out.Spec)
-	writer.fix(s.Request, o, &out.Spec, c.Size, c.Quote)
+	writer.fix(s.Request, o, &out.Spec, c.Size, c.Quote, nil)
 	out.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, c.Size), nil)
 	out.Decision = writer.decision(s, c, next)
 	out.Decision.Displaced = r.MadeWay(j)
@@ -113,8 +114,8 @@ func (r contractWriter) inscribe(s *v1alpha1.ContractSpec) {
 
 // fix writes size and price into a contract, every key of the slice explicit:
 // Liqo fills in its own default for one that is missing. A key that it had
-// stays, with nothing.
-func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote) {
+// stays, with nothing. It takes the place of was on the offer, nil for none.
+func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.ContractSpec, size quantity.Vector, q match.Quote, was *v1alpha1.Contract) {
 	res := inventory.Slice(r.Names, size, o.Flavor)
 	for i := range quantity.GPU {
 		name := r.Names.Name(i)
@@ -139,6 +140,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 			Cards: r.Match.LayOut(w, o, size, had),
 		}
 	}
+	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was)
 	s.NodeSelector = nil
 	if s.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
@@ -114,7 +115,7 @@ func (x *wholeSearch) first() string {
 	if warm := (takeovers{x.Placer, x.job, x.how, s, l}); len(warm.all()) > 0 {
 		return ""
 	}
-	if best == nil || best.Offer.Growth != nil || best.Unasked || domain.RoomFor(best, x.n) < x.n {
+	if best == nil || best.Offer.Growth != nil || best.Unasked || layout.RoomFor(x.Match, s.Request, best, x.n) < x.n {
 		return ""
 	}
 	return match.Domain(best.Offer, x.within.By, x.within.Label)
@@ -183,7 +184,7 @@ func (x *wholeSearch) count() []domain.Room {
 	slices.SortFunc(fit, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
 	for _, c := range fit {
 		d := of(c.Offer)
-		n := min(domain.RoomFor(c, x.n), x.n-d.Room)
+		n := min(layout.RoomFor(x.Match, s.Request, c, x.n), x.n-d.Room)
 		if split {
 			d.Room, n = x.n, 1
 		}

@@ -21,8 +21,7 @@ const (
 	ReqTenantMonthly = account.BudgetMonthly
 )
 
-// reqOther is what all offers but one fail while that one is tried; no plan ever
-// shows it.
+// reqOther is what all offers but the one that is tried fail; no plan shows it.
 const reqOther = "other"
 
 // Limits are what a placement may still take: of the tenant's quota and budget

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
@@ -78,7 +78,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			}
 		}
 		to := &x.cells[n]
-		to.room += domain.RoomFor(c, len(tasks)-to.room)
+		to.room += layout.RoomFor(r.Match, s.Request, c, len(tasks)-to.room)
 		if match.Before(c, to.best, thrifty) {
 			to.best = c
 		}

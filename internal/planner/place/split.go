@@ -54,7 +54,7 @@ func LeastUnits(s *v1alpha1.Split, q *v1alpha1.ResourceRequest) int64 {
 
 // partOf is a request's share of units of of.
 func (r *Placer) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.ResourceRequest {
-	out := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{}}
+	out := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{}, PerPod: q.PerPod}
 	if q.GPU != nil {
 		g := *q.GPU
 		g.Count = int32(units)
@@ -250,7 +250,7 @@ func (x *partition) fits() func(*inventory.Offer, int64) bool {
 			for _, name := range q.Named.Names() {
 				w.Need = w.Need.Set(x.Names.Of(name), q.Named[name].Int64())
 			}
-			if q.GPU != nil {
+			if x.Match.AskPods(w, q.PerPod); q.GPU != nil {
 				w.GPU = &match.CardRequest{Count: units}
 			}
 			known[units] = w

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -158,7 +159,7 @@ func (x takeovers) of(old *v1alpha1.Contract) *takeover {
 	}
 	size := inventory.Sold(x.Names, old, o.Flavor)
 	asked := s.Request.Asked(o)
-	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) {
+	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) || !layout.Stays(x.Match, &x.Draft, s.Request, o, size, old) {
 		return nil
 	}
 	c := &takeover{old: old, cand: x.Match.Priced(s.Request, o, size)}
@@ -207,7 +208,7 @@ func compareTakeovers(a, b *takeover) int {
 func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1alpha1.Contract {
 	r, j, s := x.Placer, x.job, x.class
 	made := r.NewContract(j, x.how, s, &c.cand, next, t.Replica)
-	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs
+	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs, made.Spec.Nodes = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs, c.old.Spec.Nodes
 	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
 	ended, err := r.Books.Claim(c.old, made, r.Now)
 	if err != nil {

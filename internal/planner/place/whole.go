@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
@@ -116,7 +117,7 @@ func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if d := match.Domain(c.Offer, w.By, w.Label); d != "" && c.FailsMoney == "" {
-			whole[d] += domain.TimesIn(c, c.Offer.Capacity, x.n-min(whole[d], x.n))
+			whole[d] += layout.RoomInAll(r.Match, s.Request, c, x.n-min(whole[d], x.n))
 		}
 	}
 	list := draft.SortedNames(whole)

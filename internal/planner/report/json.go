@@ -96,11 +96,13 @@ type contract struct {
 	From      string             `json:"from,omitempty"`
 	Consumer  string             `json:"consumer,omitempty"`
 	Resources v1alpha1.Resources `json:"resources"`
-	Hourly    v1alpha1.Decimal   `json:"hourly"`
-	Currency  string             `json:"currency"`
-	Transfer  *v1alpha1.Decimal  `json:"transfer,omitempty"`
-	Score     float64            `json:"score"`
-	Phase     string             `json:"phase,omitempty"`
+	// Nodes of the provider on which it lies, where the flavor tells them.
+	Nodes    []v1alpha1.ContractNode `json:"nodes,omitempty"`
+	Hourly   v1alpha1.Decimal        `json:"hourly"`
+	Currency string                  `json:"currency"`
+	Transfer *v1alpha1.Decimal       `json:"transfer,omitempty"`
+	Score    float64                 `json:"score"`
+	Phase    string                  `json:"phase,omitempty"`
 }
 
 // JSON writes the plan for programs; money is exact.
@@ -165,7 +167,7 @@ func encodeIntent(v *view, d *planner.Decision) intent {
 		out.Contracts = append(out.Contracts, contract{
 			Transfer: transfer,
 			Name:     c.Name, Action: string(c.Action), Provider: c.Provider, Flavor: c.Flavor, From: c.From, Consumer: c.Consumer,
-			Resources: c.Resources, Hourly: c.Hourly, Currency: currency(v.plan, c), Score: c.Score, Phase: string(c.Phase),
+			Resources: c.Resources, Nodes: c.Nodes, Hourly: c.Hourly, Currency: currency(v.plan, c), Score: c.Score, Phase: string(c.Phase),
 		})
 	}
 	return out

@@ -156,7 +156,7 @@ type clause struct{ where, what string }
 // contract is one contract of a decision; empty when the head line shows
 // all there is.
 func (pn *pen) contract(d *planner.Decision, c *planner.ContractLine) clause {
-	what := amounts(c, pn.o.Wide)
+	what := amounts(c, pn.o.Wide) + onNodes(c)
 	if t := term(c.Term); t != "" {
 		what += ", " + t
 	}

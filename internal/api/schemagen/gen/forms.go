@@ -56,7 +56,11 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	case is[v1alpha1.Resources](t):
 		return resources(quantity())
 	case is[v1alpha1.ResourceRequest](t):
-		return resources(gpuRequest())
+		s := resources(gpuRequest())
+		s.Properties.Set("perPod", podRequest())
+		return s
+	case is[v1alpha1.PodRequest](t):
+		return podRequest()
 	case is[v1alpha1.GPURequest](t):
 		return gpuRequest()
 	case is[v1alpha1.UnitPrices](t), is[v1alpha1.Overcommit](t):
@@ -109,6 +113,14 @@ func resources(gpu *jsonschema.Schema) *jsonschema.Schema {
 		s.Properties.Set(r.name, q)
 	}
 	s.Properties.Set(v1alpha1.GPU, gpu)
+	return s
+}
+
+// podRequest is what one pod asks for: quantities, and a count of GPUs.
+func podRequest() *jsonschema.Schema {
+	s := resources(&jsonschema.Schema{Type: "integer", Minimum: "1", Description: "GPUs of the biggest pod; which GPUs they are is written under resources."})
+	s.Description = "What the biggest pod of a replica asks for: it must fit on one node."
+	s.Properties.Delete(v1alpha1.Pods)
 	return s
 }
 

@@ -1,0 +1,139 @@
+package inventory
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// A flavor that tells its nodes is sold by the node: what is free of one is what the
+// provider's own pods leave of it, without what contracts have there, by the ledger
+// (spec.nodes) and by the provider's report (heldOn), of each the larger. What a contract
+// has that neither says on which node is taken to lie where it packs best: older
+// contracts, and those without accelerators, which stay with the pool. Flavors of a pool
+// are cut from the same nodes: they share what the pool shares, node by node.
+
+// Shared is how many resources the flavors of a pool share: the first ones.
+const Shared = quantity.Storage + 1
+
+// Nodes are those of an offer that tells them; else nil.
+func (o *Offer) Nodes() *nodes.Map { return o.nodes }
+
+// dealNodes makes the map of an offer whose contracts are known; nil for one that tells no
+// nodes.
+func (in *Inventory) dealNodes(o *Offer) *nodes.Map {
+	if !o.tellsNodes {
+		return nil
+	}
+	list := ledger.NodesOf(o.Flavor)
+	made := make([]nodes.Node, len(list))
+	for i := range list {
+		n := &list[i]
+		if made[i].Name = n.Name; i > 0 && sameMap(n.Shape, list[i-1].Shape) && sameMap(n.Sellable, list[i-1].Sellable) {
+			made[i].Shape, made[i].Free = made[i-1].Shape, made[i-1].Free
+			continue
+		}
+		made[i].Shape, made[i].Free = in.nodeVector(n.Shape), in.nodeVector(n.Sellable)
+	}
+	m := nodes.New(made)
+	in.holdOn(m, o, math.MaxInt)
+	for _, peer := range o.PoolPeers {
+		in.holdOn(m, peer, Shared)
+	}
+	return m
+}
+
+// sameMap reports whether two are the very same.
+func sameMap(a, b v1alpha1.Resources) bool { return maps.Equal(a, b) }
+
+// nodeVector is what a node has; storage that it does not list is not limited.
+func (in *Inventory) nodeVector(r v1alpha1.Resources) quantity.Vector {
+	v := in.facts.Names.VectorOf(r)
+	if _, listed := r[v1alpha1.EphemeralStorage]; !listed {
+		v = v.Set(quantity.Storage, ledger.Unlimited.Int64())
+	}
+	return v
+}
+
+// holdOn takes off a map what is held of an offer, as far as its resources are shared.
+func (in *Inventory) holdOn(m *nodes.Map, o *Offer, resources int) {
+	known := map[string]bool{}
+	book := func(h nodes.Holding) {
+		h = h.Only(resources)
+		m.Book(&h, 1)
+	}
+	for _, c := range o.Contracts {
+		known[c.Metadata.Name], known[c.Spec.Slice] = true, true
+		book(in.holding(o, c.Metadata.Name, c, in.Footprint(o, c.Metadata.Name, c)))
+	}
+	for _, reported := range [...]map[string]bool{keys(o.Flavor.Spec.Held), keys(o.Flavor.Spec.HeldOn)} {
+		for name := range reported {
+			if !known[name] {
+				known[name] = true
+				book(in.holding(o, name, nil, in.Footprint(o, name, nil)))
+			}
+		}
+	}
+}
+
+func keys[V any](m map[string]V) map[string]bool {
+	out := make(map[string]bool, len(m))
+	for name := range m {
+		out[name] = true
+	}
+	return out
+}
+
+// Holding is what a contract that takes so much of an offer has of its nodes, and what of
+// it lies nobody knows where. It is nothing where nobody asks: neither the offer nor one of
+// its pool tells nodes.
+func (in *Inventory) Holding(o *Offer, name string, c *v1alpha1.Contract, takes quantity.Vector) (h nodes.Holding) {
+	if !o.AsksNodes() {
+		return h
+	}
+	return in.holding(o, name, c, takes)
+}
+
+func (in *Inventory) holding(o *Offer, name string, c *v1alpha1.Contract, takes quantity.Vector) (h nodes.Holding) {
+	on := ledger.OnNodes(o.Flavor, name, c)
+	loose := takes.Clone()
+	for _, node := range slices.Sorted(maps.Keys(on)) {
+		v := in.facts.Names.VectorOf(on[node])
+		h.Parts = append(h.Parts, nodes.Part{Node: node, Size: v})
+		loose = loose.Sub(v)
+	}
+	if len(loose) > quantity.Pods {
+		loose[quantity.Pods] = 0
+	}
+	if loose = loose.Max(nil); !loose.Within(nil) {
+		h.Loose = loose
+	}
+	return h
+}
+
+// AsksNodes reports whether it matters on which nodes contracts of an offer lie.
+func (o *Offer) AsksNodes() bool {
+	return o.tellsNodes || slices.ContainsFunc(o.PoolPeers, func(m *Offer) bool { return m.tellsNodes })
+}
+
+// bookOn takes what is held of an offer's nodes (1), there and at its peers, or gives it
+// back (-1).
+func (in *Inventory) bookOn(o *Offer, h *nodes.Holding, sign int64) {
+	if h.IsZero() {
+		return
+	}
+	o.nodes.Book(h, sign)
+	in.touch(o)
+	for _, m := range o.PoolPeers {
+		if m.nodes != nil {
+			shared := h.Only(Shared)
+			m.nodes.Book(&shared, sign)
+			in.touch(m)
+		}
+	}
+}

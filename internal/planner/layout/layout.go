@@ -1,0 +1,156 @@
+package layout
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// RoomFor is how often a candidate's size fits its offer, n at the most. Cards that are
+// sold in parts may hold less.
+func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int) int {
+	n = times(c, c.Offer.Free(), n)
+	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && c.Offer.Growth == nil {
+		return c.Offer.Nodes().Times(c.Size, ask, n)
+	}
+	return n
+}
+
+// RoomInAll is RoomFor as if nothing of the offer were held.
+func RoomInAll(m *match.Matcher, w *match.Request, c *match.Candidate, n int) int {
+	n = times(c, c.Offer.Capacity, n)
+	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && c.Offer.Growth == nil {
+		return c.Offer.Nodes().Empty().Times(c.Size, ask, n)
+	}
+	return n
+}
+
+func times(c *match.Candidate, have quantity.Vector, n int) int {
+	for i, size := range c.Size {
+		if size > 0 {
+			n = int(min(int64(n), max(have.At(i), 0)/size))
+		}
+	}
+	return n
+}
+
+// Lay are the nodes of a contract of a size of an offer, whose resources are written
+// already. It takes the place of had (nil for none), and stays on its nodes where they hold
+// it. nil where nodes do not matter, or the offer has to grow.
+func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, s *v1alpha1.ContractSpec, had *v1alpha1.Contract) []v1alpha1.ContractNode {
+	ask, ok := m.Pods(w, o, size)
+	if !ok {
+		return nil
+	}
+	var parts, before []nodes.Part
+	var held nodes.Holding
+	if had != nil {
+		before, held = PartsOf(r.Names, o, had), draft.HoldingOf(r, o, had.Metadata.Name, had)
+	}
+	switch axis := draft.OnAxis(r); {
+	case len(before) > 0 && sum(before).Equal(size) && o.Nodes().Hosts(before, size, ask):
+		parts = before
+	case axis.HasBookings(o):
+		free := axis.Nodes(o, r.Now, s.Term.End, nil)
+		free.Book(&held, -1)
+		parts = free.Pack(size, ask, on(before))
+	default:
+		o.Nodes().Without(&held, func() { parts = o.Nodes().Pack(size, ask, on(before)) })
+	}
+	return Written(r.Names, o, parts, s)
+}
+
+// on reports of a node whether parts lie there; nil where there are none.
+func on(parts []nodes.Part) func(string) bool {
+	if len(parts) == 0 {
+		return nil
+	}
+	return func(node string) bool {
+		return slices.ContainsFunc(parts, func(p nodes.Part) bool { return p.Node == node })
+	}
+}
+
+func sum(parts []nodes.Part) (all quantity.Vector) {
+	for _, p := range parts {
+		all = all.Add(p.Size)
+	}
+	return all
+}
+
+// Written are parts as a contract names them, each with every key of its slice.
+func Written(n *quantity.Names, o *inventory.Offer, parts []nodes.Part, s *v1alpha1.ContractSpec) (out []v1alpha1.ContractNode) {
+	for _, p := range parts {
+		part := inventory.Slice(n, p.Size, o.Flavor)
+		for name := range s.Resources {
+			part[name] = part[name].Add(v1alpha1.Amount{})
+		}
+		out = append(out, v1alpha1.ContractNode{Node: p.Node, Resources: part})
+	}
+	return out
+}
+
+// PartsOf are what a contract names of nodes, as its offer counts it.
+func PartsOf(n *quantity.Names, o *inventory.Offer, c *v1alpha1.Contract) (out []nodes.Part) {
+	as := v1alpha1.Contract{Spec: v1alpha1.ContractSpec{GPUs: c.Spec.GPUs}}
+	for i := range c.Spec.Nodes {
+		as.Spec.Resources = c.Spec.Nodes[i].Resources
+		out = append(out, nodes.Part{Node: c.Spec.Nodes[i].Node, Size: inventory.Sold(n, &as, o.Flavor)})
+	}
+	return out
+}
+
+// Stays reports whether a contract lies on its nodes as the pods of a request want it:
+// older contracts, which name none, are kept on their terms.
+func Stays(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) bool {
+	ask, ok := m.Pods(w, o, size)
+	return !ok || len(c.Spec.Nodes) == 0 || o.Nodes().Hosts(PartsOf(r.Names, o, c), size, ask)
+}
+
+// HostsInstead reports whether an offer's cards and nodes hold a size as if a contract were
+// not there.
+func HostsInstead(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) (fits bool) {
+	held := draft.HoldingOf(r, o, c.Metadata.Name, c)
+	o.Nodes().Without(&held, func() { fits = m.Packs(w, o, size) })
+	return fits && match.HostsInstead(o, w.GPU, size, c)
+}
+
+// AskBy is how a size of an offer is made of pods by that of several alternatives which is
+// of as many GPUs, else by the first.
+func AskBy(m *match.Matcher, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector) (nodes.Ask, bool) {
+	if o.Nodes() == nil || len(alternatives) == 0 {
+		return nodes.Ask{}, false
+	}
+	at := slices.IndexFunc(alternatives, func(q v1alpha1.ResourceRequest) bool {
+		return q.GPU != nil && int64(q.GPU.Count) == size.At(quantity.GPU)
+	})
+	var w match.Request
+	m.AskPods(&w, alternatives[max(at, 0)].PerPod)
+	return m.Pods(&w, o, size)
+}
+
+// Until is the first instant of [now, to) at which a size does not fit an offer, and whether
+// there is one: by its profile, or because no node that holds one of its pods is free of
+// what others have booked.
+func Until(m *match.Matcher, r *draft.Draft, p *booking.Profile, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector, to v1alpha1.Time, except map[string]bool) (at v1alpha1.Time, short bool) {
+	at, short = p.Until(r.Now, to, size)
+	ask, ok := AskBy(m, alternatives, o, size)
+	if short || !ok || o.Growth != nil {
+		return at, short
+	}
+	for _, start := range p.Instants() {
+		if !to.IsZero() && !start.Before(to.Time) {
+			break
+		}
+		if !draft.OnAxis(r).Nodes(o, r.Now, v1alpha1.TimeOf(start.Add(time.Second)), except).Fits(size, ask) {
+			return start, true
+		}
+	}
+	return at, false
+}

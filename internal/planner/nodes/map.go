@@ -1,0 +1,294 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// MaxParts is on how many nodes a contract lies at the most.
+const MaxParts = 32
+
+// Part is what lies on one node.
+type Part struct {
+	Node string
+	Size quantity.Vector
+}
+
+// Holding is what something holds: parts on nodes, by name, and what lies nobody knows
+// where.
+type Holding struct {
+	Parts []Part
+	Loose quantity.Vector
+}
+
+// IsZero reports whether it is nothing.
+func (h *Holding) IsZero() bool { return len(h.Parts) == 0 && h.Loose == nil }
+
+// Only is a holding of the first resources alone, those that a pool shares.
+func (h *Holding) Only(resources int) Holding {
+	cut := func(v quantity.Vector) quantity.Vector { return v[:min(len(v), resources)] }
+	out := Holding{Loose: cut(h.Loose)}
+	if out.Loose.Within(nil) {
+		out.Loose = nil
+	}
+	for _, p := range h.Parts {
+		out.Parts = append(out.Parts, Part{p.Node, cut(p.Size)})
+	}
+	return out
+}
+
+// Max is what both hold, of each node the larger; their loose parts are the larger too.
+func (h Holding) Max(o Holding) Holding {
+	out := Holding{Parts: slices.Clone(h.Parts), Loose: h.Loose}
+	for _, p := range o.Parts {
+		if i := slices.IndexFunc(out.Parts, func(x Part) bool { return x.Node == p.Node }); i >= 0 {
+			out.Parts[i].Size = out.Parts[i].Size.Max(p.Size)
+		} else {
+			out.Parts = append(out.Parts, p)
+		}
+	}
+	if o.Loose != nil {
+		out.Loose = out.Loose.Max(o.Loose)
+	}
+	return out
+}
+
+// Sum adds parts to others, sign times, node by node; parts of nothing are left out.
+func Sum(to, parts []Part, sign int64) []Part {
+	if len(parts) == 0 {
+		return to
+	}
+	to = slices.Clone(to)
+	for _, p := range parts {
+		i := slices.IndexFunc(to, func(x Part) bool { return x.Node == p.Node })
+		if i < 0 {
+			i, to = len(to), append(to, Part{Node: p.Node})
+		}
+		to[i].Size = to[i].Size.Clone()
+		for r, n := range p.Size {
+			to[i].Size = to[i].Size.Set(r, to[i].Size.At(r)+sign*n)
+		}
+	}
+	return slices.DeleteFunc(to, func(p Part) bool { return p.Size.Within(nil) && p.Size.Negative().Within(nil) })
+}
+
+// Map is what is free of each node of an offer.
+type Map struct {
+	names  []string
+	index  map[string]int32
+	shape  []quantity.Vector
+	free   []quantity.Vector // without what is loose
+	levels []level           // nodes of equal shape and free, in order of their first node
+	// loose is what is held nobody knows where, the largest first; shown is levels next
+	// to it, nil until asked.
+	loose []quantity.Vector
+	shown []level
+}
+
+// level are nodes that are alike.
+type level struct {
+	shape, free quantity.Vector
+	nodes       []int32 // by number, which is their order by name
+}
+
+// Node is one node as it is handed in.
+type Node struct {
+	Name        string
+	Shape, Free quantity.Vector
+}
+
+// New is the map of nodes, of which nothing is held; each name once.
+func New(list []Node) *Map {
+	m := &Map{index: make(map[string]int32, len(list))}
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	for i := range list {
+		n := &list[i]
+		m.index[n.Name] = int32(i) //nolint:gosec // their number
+		m.names, m.shape, m.free = append(m.names, n.Name), append(m.shape, n.Shape), append(m.free, n.Free)
+		m.levels = enter(m.levels, n.Shape, n.Free, int32(i)) //nolint:gosec // their number
+	}
+	return m
+}
+
+// Clone is a map of its own with the same in it.
+func (m *Map) Clone() *Map {
+	out := *m
+	out.free, out.loose, out.shown = slices.Clone(m.free), slices.Clone(m.loose), nil
+	out.levels = slices.Clone(m.levels)
+	for i := range out.levels {
+		out.levels[i].nodes = slices.Clone(out.levels[i].nodes)
+	}
+	return &out
+}
+
+// enter puts a node among those that are alike.
+func enter(levels []level, shape, free quantity.Vector, node int32) []level {
+	for i := range levels {
+		l := &levels[i]
+		if l.free.Equal(free) && l.shape.Equal(shape) {
+			at, _ := slices.BinarySearch(l.nodes, node)
+			l.nodes = slices.Insert(l.nodes, at, node)
+			return levels
+		}
+	}
+	return append(levels, level{shape, free, []int32{node}})
+}
+
+// leave takes a node from those that it is alike.
+func leave(levels []level, shape, free quantity.Vector, node int32) []level {
+	for i := range levels {
+		l := &levels[i]
+		if !l.free.Equal(free) || !l.shape.Equal(shape) {
+			continue
+		}
+		if at, ok := slices.BinarySearch(l.nodes, node); ok {
+			if l.nodes = slices.Delete(l.nodes, at, at+1); len(l.nodes) == 0 {
+				levels = slices.Delete(levels, i, i+1)
+			}
+			return levels
+		}
+	}
+	return levels
+}
+
+// Book takes what is held of its nodes (1), or gives it back (-1). A node that the map does
+// not have is nobody else's. nil is no map.
+func (m *Map) Book(h *Holding, sign int64) {
+	if m == nil || h.IsZero() {
+		return
+	}
+	m.shown = nil
+	for _, p := range h.Parts {
+		i, known := m.index[p.Node]
+		if !known {
+			continue
+		}
+		free := m.free[i].Clone()
+		for r, n := range p.Size {
+			if r != quantity.Pods && n != 0 {
+				free = free.Set(r, free.At(r)-sign*n)
+			}
+		}
+		m.levels = leave(m.levels, m.shape[i], m.free[i], i)
+		m.free[i] = free
+		m.levels = enter(m.levels, m.shape[i], free, i)
+	}
+	if h.Loose == nil {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(m.loose, h.Loose, compareLoose)
+	switch {
+	case sign > 0:
+		m.loose = slices.Insert(m.loose, at, h.Loose)
+	case at < len(m.loose) && m.loose[at].Equal(h.Loose):
+		m.loose = slices.Delete(m.loose, at, at+1)
+	}
+}
+
+// Without calls f as if something held were given back. nil is no map.
+func (m *Map) Without(h *Holding, f func()) {
+	m.Book(h, -1)
+	defer m.Book(h, 1)
+	f()
+}
+
+// Have is what is free of parts, resource by resource: of a node that has less, that. nil is
+// no map, and has nothing.
+func (m *Map) Have(parts []Part) []Part {
+	if m == nil {
+		return nil
+	}
+	var out []Part
+	for _, p := range parts {
+		i, known := m.index[p.Node]
+		if !known {
+			continue
+		}
+		v := p.Size.Clone()
+		for r := range v {
+			v[r] = max(min(v[r], m.free[i].At(r)), 0)
+		}
+		out = append(out, Part{p.Node, v})
+	}
+	return out
+}
+
+// Has reports whether there is a node of a name.
+func (m *Map) Has(node string) bool { _, known := m.index[node]; return known }
+
+// Number is the number of a node, by name, -1 for none.
+func (m *Map) Number(node string) int32 {
+	if i, known := m.index[node]; known {
+		return i
+	}
+	return -1
+}
+
+// Units are how many units of a resource are free of each node, by number.
+func (m *Map) Units(resource int) []int64 {
+	out := make([]int64, 0, len(m.names))
+	m.Each(func(_ string, _, free quantity.Vector) { out = append(out, max(free.At(resource), 0)) })
+	return out
+}
+
+// Len is how many nodes there are.
+func (m *Map) Len() int { return len(m.names) }
+
+// Each calls f with each node and what is free of it, what is loose taken off, by name.
+func (m *Map) Each(f func(name string, shape, free quantity.Vector)) {
+	free := make([]quantity.Vector, len(m.names))
+	for _, l := range m.now() {
+		for _, i := range l.nodes {
+			free[i] = l.free
+		}
+	}
+	for i, name := range m.names {
+		f(name, m.shape[i], free[i])
+	}
+}
+
+// Most is how many units of a resource the biggest node has.
+func (m *Map) Most(resource int) (most int64) {
+	for i := range m.levels {
+		most = max(most, m.levels[i].shape.At(resource))
+	}
+	return most
+}
+
+// Free is how many units of a resource are free on how many nodes, and how many on that
+// with the most.
+func (m *Map) Free(resource int) (sum, on, most int64) {
+	for _, l := range m.now() {
+		if n := l.free.At(resource); n > 0 {
+			sum, on, most = sum+n*int64(len(l.nodes)), on+int64(len(l.nodes)), max(most, n)
+		}
+	}
+	return sum, on, most
+}
+
+// Narrow lowers what is free of each node to what is free of it in another map of the same
+// nodes.
+func (m *Map) Narrow(o *Map) {
+	free := make([]quantity.Vector, 0, len(o.names))
+	o.Each(func(_ string, _, v quantity.Vector) { free = append(free, v) })
+	var cut Holding
+	m.Each(func(name string, _, v quantity.Vector) {
+		i, known := o.index[name]
+		if !known {
+			return
+		}
+		var more quantity.Vector
+		for r := range max(len(v), len(free[i])) {
+			if d := v.At(r) - free[i].At(r); d > 0 {
+				more = more.Set(r, d)
+			}
+		}
+		if more != nil {
+			cut.Parts = append(cut.Parts, Part{name, more})
+		}
+	})
+	m.Book(&cut, 1)
+}

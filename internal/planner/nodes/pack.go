@@ -1,0 +1,325 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// Pack is on which nodes a size lies as pods, by name, nil where it does not fit. Nodes
+// that are preferred come first.
+func (m *Map) Pack(size quantity.Vector, ask Ask, prefer func(node string) bool) []Part {
+	if len(m.loose) == 0 {
+		return m.pack(size, ask, prefer)
+	}
+	trial := *m
+	trial.levels = m.now()
+	return trial.pack(size, ask, prefer)
+}
+
+// Fits reports whether a size fits as pods.
+func (m *Map) Fits(size quantity.Vector, ask Ask) bool { return m.Pack(size, ask, nil) != nil }
+
+// FitsShape reports whether it would fit if so many further nodes of the biggest shape
+// were there as it takes: what an autoscaler adds is of the shapes that there are.
+func (m *Map) FitsShape(size quantity.Vector, ask Ask) bool {
+	p := divide(size, ask, m.Most(ask.Unit))
+	return slices.ContainsFunc(m.levels, func(l level) bool { return times(p.pod, l.shape) > 0 })
+}
+
+// Times is how often a size fits as pods, n at the most.
+func (m *Map) Times(size quantity.Vector, ask Ask, n int) int {
+	trial := m.Clone()
+	trial.levels, trial.loose = slices.Clone(m.now()), nil
+	for i := range trial.levels {
+		trial.levels[i].nodes = slices.Clone(trial.levels[i].nodes)
+	}
+	if len(m.loose) > 0 {
+		trial.free = slices.Clone(m.free)
+		for _, l := range trial.levels {
+			for _, i := range l.nodes {
+				trial.free[i] = l.free
+			}
+		}
+	}
+	for fits := range n {
+		parts := trial.pack(size, ask, nil)
+		if parts == nil {
+			return fits
+		}
+		trial.Book(&Holding{Parts: parts}, 1)
+	}
+	return n
+}
+
+// Empty is the map with nothing held: each node as its shape is.
+func (m *Map) Empty() *Map {
+	list := make([]Node, len(m.names))
+	for i, name := range m.names {
+		list[i] = Node{name, m.shape[i], m.shape[i]}
+	}
+	return New(list)
+}
+
+// Hosts reports whether parts of a size hold its pods.
+func (m *Map) Hosts(parts []Part, size quantity.Vector, ask Ask) bool {
+	p := divide(size, ask, m.Most(ask.Unit))
+	n, rest := int64(0), p.rest == nil
+	for i := range parts {
+		k := times(p.pod, parts[i].Size)
+		n += k
+		if left := parts[i].Size.Clone().Sub(scaled(p.pod, k)); !rest && times(p.rest, left) > 0 {
+			rest = true
+		}
+	}
+	return n > p.n || n == p.n && rest
+}
+
+// Holds reports whether a part is free of its node.
+func (m *Map) Holds(p Part) bool {
+	i, known := m.index[p.Node]
+	if !known {
+		return false
+	}
+	for _, l := range m.now() {
+		if _, is := slices.BinarySearch(l.nodes, i); is {
+			return times(p.Size, l.free) > 0
+		}
+	}
+	return false
+}
+
+// Moved are parts each as it is, on its node where that is free and else on another; nil
+// where one finds none.
+func (m *Map) Moved(parts []Part) (out []Part) {
+	trial := m.Clone()
+	take := func(p Part) {
+		out = append(out, p)
+		trial.Book(&Holding{Parts: []Part{p}}, 1)
+	}
+	var homeless []Part
+	for _, p := range parts {
+		if trial.Holds(p) {
+			take(p)
+		} else {
+			homeless = append(homeless, p)
+		}
+	}
+	for _, p := range homeless {
+		x := &packing{m: trial, unit: unknown(p.Size).Unit, prefer: func(node string) bool { return !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node }) }}
+		best, fits := x.best(p.Size, 1)
+		if fits == 0 || !x.prefer(m.names[best]) {
+			return nil
+		}
+		take(Part{m.names[best], p.Size})
+	}
+	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
+	return out
+}
+
+// Short is the resource of which the nodes that have a pod's units free have too little for
+// the pod, and the most that one of them has; -1 where that is not what is missing.
+func (m *Map) Short(size quantity.Vector, ask Ask) (resource int, most int64) {
+	p := divide(size, ask, m.Most(ask.Unit))
+	resource = -1
+	for _, l := range m.now() {
+		if l.free.At(ask.Unit) < p.pod.At(ask.Unit) {
+			continue
+		}
+		for r, n := range p.pod {
+			if r == quantity.Pods || n <= l.free.At(r) {
+				continue
+			}
+			if have := max(l.free.At(r), 0); resource < 0 || r == resource && have > most {
+				resource, most = r, have
+			}
+		}
+	}
+	return resource, most
+}
+
+// packing is one search: nodes of which something is taken are apart from their levels.
+type packing struct {
+	m      *Map
+	prefer func(string) bool
+	// unit orders the nodes.
+	unit int
+	// widest: the fewest nodes, whatever is broken.
+	widest bool
+	taken  []Part
+	nodes  []int32 // of taken
+}
+
+// pack is Pack without what is loose.
+func (m *Map) pack(size quantity.Vector, ask Ask, prefer func(string) bool) []Part {
+	p := divide(size, ask, m.Most(ask.Unit))
+	for _, widest := range [...]bool{false, true} {
+		x := &packing{m: m, prefer: prefer, unit: ask.Unit, widest: widest}
+		if !x.put(p.pod, p.n) || p.rest != nil && !x.put(p.rest, 1) || !x.beside(p.over) {
+			if widest {
+				return nil
+			}
+			continue
+		}
+		if len(x.taken) > MaxParts {
+			continue
+		}
+		return x.parts(size)
+	}
+	return nil
+}
+
+// put lays n pieces of a size, on each node as many as fit.
+func (x *packing) put(piece quantity.Vector, n int64) bool {
+	for n > 0 {
+		best, fits := x.best(piece, n)
+		if fits == 0 {
+			return false
+		}
+		k := min(fits, n)
+		x.take(best, scaled(piece, k))
+		n -= k
+	}
+	return true
+}
+
+// rank is how well a node takes pieces: the lowest first.
+type rank struct {
+	unwanted, short, whole bool
+	free, cpu, memory      int64
+	node                   int32
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (a *rank) compare(b *rank) int {
+	return cmp.Or(cmp.Compare(flag(a.unwanted), flag(b.unwanted)), cmp.Compare(flag(a.whole), flag(b.whole)), cmp.Compare(flag(a.short), flag(b.short)),
+		cmp.Compare(a.free, b.free), cmp.Compare(a.cpu, b.cpu), cmp.Compare(a.memory, b.memory), cmp.Compare(a.node, b.node))
+}
+
+// best is the node that takes pieces best, and how many it takes: of nodes of which
+// something is taken, then of whole ones, that which holds all with least left, else that
+// which holds most.
+func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) {
+	var best rank
+	look := func(i int32, shape, free quantity.Vector) {
+		k := times(piece, free)
+		if k == 0 {
+			return
+		}
+		r := rank{node: i, free: free.At(x.unit), cpu: free.At(quantity.CPU), memory: free.At(quantity.Memory), short: k < n}
+		r.whole = !x.widest && free.At(x.unit) >= shape.At(x.unit)
+		r.unwanted = x.prefer != nil && !x.prefer(x.m.names[i])
+		if r.short {
+			r.free = -k
+		}
+		if fits == 0 || r.compare(&best) < 0 {
+			best, node, fits = r, i, k
+		}
+	}
+	for i := range x.m.levels {
+		l := &x.m.levels[i]
+		for _, at := range l.nodes {
+			if slices.Contains(x.nodes, at) {
+				continue
+			}
+			look(at, l.shape, l.free)
+			if x.prefer == nil {
+				break // the others are like it
+			}
+		}
+	}
+	for k, at := range x.nodes {
+		look(at, x.m.shape[at], x.left(k))
+	}
+	return node, fits
+}
+
+// left is what is free of the k-th node of which something is taken.
+func (x *packing) left(k int) quantity.Vector {
+	return x.freeOf(x.nodes[k]).Clone().Sub(x.taken[k].Size)
+}
+
+func (x *packing) freeOf(node int32) quantity.Vector {
+	for i := range x.m.levels {
+		if _, is := slices.BinarySearch(x.m.levels[i].nodes, node); is {
+			return x.m.levels[i].free
+		}
+	}
+	return nil
+}
+
+func (x *packing) take(node int32, size quantity.Vector) {
+	if k := slices.Index(x.nodes, node); k >= 0 {
+		x.taken[k].Size = x.taken[k].Size.Add(size)
+		return
+	}
+	x.nodes, x.taken = append(x.nodes, node), append(x.taken, Part{x.m.names[node], size.Clone()})
+}
+
+// beside lays what lies next to the pods on their nodes.
+func (x *packing) beside(over quantity.Vector) bool {
+	over = over.Clone()
+	for k := range x.taken {
+		left := x.left(k)
+		for r, n := range over {
+			if n = min(n, left.At(r)); n > 0 && r != quantity.Pods {
+				x.taken[k].Size, over[r] = x.taken[k].Size.Set(r, x.taken[k].Size.At(r)+n), over[r]-n
+			}
+		}
+	}
+	for r, n := range over {
+		if n > 0 && r != quantity.Pods {
+			return false
+		}
+	}
+	return true
+}
+
+// parts are what was taken, by node, with the quota of pods shared out by units.
+func (x *packing) parts(size quantity.Vector) []Part {
+	out := x.taken
+	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
+	pods, all := size.At(quantity.Pods), size.At(x.unit)
+	left := pods
+	for i := range out {
+		n := pods / int64(len(out))
+		if all > 0 {
+			n = quantity.Wide{}.AddProduct(pods, out[i].Size.At(x.unit), 1).Quo(uint64(all))
+		}
+		out[i].Size = out[i].Size.Set(quantity.Pods, n)
+		left -= n
+	}
+	for i := 0; left > 0; i = (i + 1) % len(out) {
+		out[i].Size[quantity.Pods]++
+		left--
+	}
+	return out
+}
+
+// times is how many pieces of a size there is room for.
+func times(piece, free quantity.Vector) int64 {
+	n := int64(1) << 40
+	for r, want := range piece {
+		if want > 0 && r != quantity.Pods {
+			n = min(n, max(free.At(r), 0)/want)
+		}
+	}
+	return n
+}
+
+// scaled is k of a piece.
+func scaled(piece quantity.Vector, k int64) quantity.Vector {
+	out := piece.Clone()
+	for r := range out {
+		out[r] *= k
+	}
+	return out
+}
