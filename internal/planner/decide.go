@@ -2,6 +2,7 @@ package planner
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -65,25 +66,37 @@ type reading func(*round, map[string]draft.RefusalMark) *round
 // the round that sees it, one that is over no more. Else the next round, in which nothing
 // has changed, would decide otherwise (invariant 3). Only what clusters report changes a
 // denial, and nothing that a round decides: what is written of one intent may be refused
-// where the rest lands. The round that is left may be another; the one given is used up
-// then. again reads the world once more by other marks: what is made from nothing is made
-// so again, because it is what a Session is compared with.
+// where the rest lands. The round that is left may be another, on the same errand; the one
+// given is used up then. again reads the world once more by other marks: what is made from
+// nothing is made so again, because it is what a Session is compared with.
+//
+// Where denialTries do not agree either, the last one is taken: it is a plan as any other by
+// the marks that it was decided by, and oversells nothing. The next round begins with those
+// that it leaves, so that it may decide otherwise though nothing has changed. That is a
+// fault of ours, of which the plan shows nothing, since a plan must not depend on who
+// watches: errand.disputed is told the providers by which they differ.
 func agree(r *round, again reading) *round {
 	if !r.By(draft.RulesDenialsSeen) {
 		return r
 	}
-	for range denialTries {
+	for try := 0; ; try++ {
 		marks := marksLeft(r)
 		if maps.Equal(marks, r.Marks) {
-			break
+			return r
+		}
+		if try == denialTries {
+			if r.disputed != nil {
+				r.disputed(slices.Sorted(slices.Values(differing(marks, r.Marks))))
+			}
+			return r
 		}
 		if marks == nil {
 			marks = map[string]draft.RefusalMark{} // nobody is out of the market, whatever the ledger still says
 		}
-		number, step, probe := r.Match.Round, r.step, r.Probe
-		StepObserve.begin(step)
+		e := r.errand.again()
+		StepObserve.begin(e.step)
 		next := again(r, marks)
-		next.Match.Round, next.step, next.Probe = number, step, probe.Again()
+		next.on(e)
 		next.decide()
 		for i := range next.Plan.Contracts { // the next round must know it
 			if c := &next.Plan.Contracts[i]; denialChanged(next, c.Before, c.After) {
@@ -92,7 +105,6 @@ func agree(r *round, again reading) *round {
 		}
 		r = next
 	}
-	return r
 }
 
 // bookAhead decides bookings, by what is there without what is kept for those that wait;

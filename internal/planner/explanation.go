@@ -18,7 +18,7 @@ func Explain(w draft.World, tenant, name string) (*draft.Explanation, error) {
 	if in == nil {
 		return nil, fmt.Errorf("explain %s/%s: there is no such intent: see `fleetbroker get intents`", tenant, name)
 	}
-	r.Probe = &explain.Probe{Tenant: tenant, Name: name}
+	r.on(errand{probe: &explain.Probe{Tenant: tenant, Name: name}})
 	r.decide()
 	r = agree(r, fromNothing)
 	out := &draft.Explanation{Intent: *in, Offers: r.Probe.Lines}

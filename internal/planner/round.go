@@ -26,10 +26,35 @@ import (
 type round struct {
 	explain.Explainer
 	ownBase
-	// step is called as each step begins; may be nil.
-	step func(Step)
+	errand
 	// retire: ended contracts are old enough to leave the tree.
 	retire bool
+}
+
+// errand is who asks for a round and for what, beside its world: the one value that a round
+// has in common with the one that is made in its place (agree). Nothing of it may decide
+// anything.
+type errand struct {
+	// number of the plan among those of its session, by which classes know when they were
+	// asked for last; 0 for a plan by itself.
+	number uint64
+	// step is called as each step begins; nil for nobody.
+	step func(Step)
+	// probe is the intent that Explain asks about; nil for none.
+	probe *explain.Probe
+	// disputed is called where tries do not agree (agree); nil for nobody.
+	disputed func(providers []string)
+}
+
+// on sets out on an errand.
+func (r *round) on(e errand) {
+	r.errand, r.Match.Round, r.Probe = e, e.number, e.probe
+}
+
+// again is the same errand for another round: what Explain asks is asked from the start.
+func (e errand) again() errand {
+	e.probe = e.probe.Again()
+	return e
 }
 
 // newRound reads a world from nothing.

@@ -34,6 +34,9 @@ type Session struct {
 	Fault func(why string)
 	// Step, if set, is called as each step of a plan begins.
 	Step func(Step)
+	// Disputed, if set, is called with the providers by which the tries of a plan to agree
+	// with what it leaves in the ledger still differ (agree): the plan is the last of them.
+	Disputed func(providers []string)
 
 	// base is nil where the next plan is made from nothing.
 	base   *base
@@ -56,7 +59,7 @@ func (s *Session) Decide(w draft.World) *draft.Plan {
 // decide makes the plan of a round that has read its world, and keeps what the
 // next can go on with.
 func (s *Session) decide(r *round, again reading) *draft.Plan {
-	r.Match.Round, r.step = s.number, s.Step
+	r.on(errand{number: s.number, step: s.Step, disputed: s.Disputed})
 	r.decide()
 	r = agree(r, again)
 	s.base = r.handOver()

@@ -70,7 +70,7 @@ func NewMetrics() *Metrics {
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "fleetbroker_planner_step_seconds", Help: "Time of a plan's steps: observe, guard, settle, serve, batch, consolidate, conclude, check.", Buckets: fast,
 		}, []string{"step"}),
-		checks:        counters("planner_checks_total", "Plans checked against a plan from nothing, by result: equal, different (which is then acted on), over_budget (not checked for want of memory).", "result"),
+		checks:        counters("planner_checks_total", "Plans checked against a plan from nothing, by result: equal, different (which is then acted on), over_budget (not checked for want of memory); disputed: by the denials that it records it would be decided otherwise.", "result"),
 		checkBytes:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_bytes", Help: "Memory that the newest check of a plan allocated."}),
 		checkLimit:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_planner_check_limit_bytes", Help: "Memory that a check of a plan may allocate; 0 is without limit."}),
 		commit:        histogram("commit_seconds", "Time to write and push a round's commit.", fast),

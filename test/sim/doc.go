@@ -69,12 +69,15 @@
 // never there finding nothing to do.
 //
 // All the while every plan of every daemon is made from nothing too and compared,
-// and every world is sealed: who writes into it in place fails (watcher.go).
+// and every world is sealed: who writes into it in place fails (watcher.go). A digest of
+// all plans of a run is recorded for the first seeds (testdata/plans.txt, plans.go): what
+// changes no decision leaves it as it is, and what does records it again.
 //
 // # Again
 //
 //	go test ./test/sim -run TestSim -seed=N -v     one seed, with its journal
 //	go test ./test/sim -run TestSim -seeds=1000    many (-from=N: the first)
+//	go test ./test/sim -run 'TestSim$' -update     the digests of plans recorded again
 //
 // # Found so far
 //

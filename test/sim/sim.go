@@ -17,6 +17,9 @@ type Result struct {
 	Seed uint64
 	// Hash of the journal: equal seeds give equal hashes.
 	Hash string
+	// Plans is how many plans the daemons made, PlansHash a digest of all of them.
+	Plans     int
+	PlansHash string
 	// Events run, commits on the ledger, contracts placed and ended.
 	Events, Commits, Placed, Ended int
 	// Replayed are the commits whose decisions were made again at the end.
@@ -96,6 +99,7 @@ type sim struct {
 	knobs   knobs
 	tl      timeline
 	journal *journal
+	planned *planned
 	dir     string // for state directories
 
 	remote    *memremote.Remote
@@ -144,7 +148,7 @@ type sim struct {
 // of testing/synctest, which tells when clients have been answered.
 func Run(seed uint64, dir string, sink func(string)) Result {
 	s := &sim{
-		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), ids: newIDs(seed), journal: newJournal(sink), dir: dir,
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x666c656574)), ids: newIDs(seed), journal: newJournal(sink), planned: newPlanned(), dir: dir,
 		remote: memremote.New(), refused: map[string]bool{}, objects: map[tree.Hash][]object{},
 		parents: map[tree.Hash]tree.Hash{}, unsettled: map[string]bool{}, turns: map[string]time.Duration{},
 	}
@@ -168,6 +172,7 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 	}
 	s.hangUp()
 	res := s.counts
+	res.Plans, res.PlansHash = s.planned.plans, s.planned.digest()
 	res.Seed, res.Hash, res.Span, res.Failure = seed, s.journal.sum(), s.tl.now, s.failure
 	return res
 }

@@ -27,6 +27,7 @@ var (
 	// For many seeds on a machine of unknown speed.
 	within = flag.Duration("within", 0, "begin no seed after so long (0: play all)")
 	least  = flag.Int("least", 0, "fail when fewer seeds were played")
+	update = flag.Bool("update", false, "record the digests of plans of the seeds that are played; read in the commit why they change")
 )
 
 func TestSim(t *testing.T) {
@@ -45,6 +46,7 @@ func TestSim(t *testing.T) {
 	var total Result
 	var mu sync.Mutex
 	failed, began := 0, time.Now()
+	golden := readPlans(t)
 	t.Run("seeds", func(t *testing.T) {
 		for n := *from; n < *from+count; n++ {
 			t.Run(strconv.FormatUint(n, 10), func(t *testing.T) {
@@ -56,6 +58,7 @@ func TestSim(t *testing.T) {
 				report(t, res)
 				mu.Lock()
 				defer mu.Unlock()
+				golden.compare(t, res)
 				if res.Failure != nil {
 					failed++
 				}
@@ -63,6 +66,7 @@ func TestSim(t *testing.T) {
 			})
 		}
 	})
+	golden.finish(t)
 	t.Logf("%d seeds in %s: %d failed, %s", total.Played, time.Since(began).Round(time.Second), failed, total)
 	if total.Replayed == 0 && failed == 0 {
 		t.Error("no decision was replayed")
@@ -137,6 +141,9 @@ func report(t *testing.T, res Result) {
 func TestSameSeedSameRun(t *testing.T) {
 	for n := uint64(1); n <= 3; n++ {
 		a, b := play(t, n, nil), play(t, n, nil)
+		if a.PlansHash != b.PlansHash || a.Plans != b.Plans {
+			t.Errorf("seed %d: the plans of two runs differ: %d, %s and %d, %s", n, a.Plans, a.PlansHash, b.Plans, b.PlansHash)
+		}
 		if a.Hash != b.Hash || a.Events != b.Events {
 			t.Errorf("seed %d: two runs differ: %s after %d events, %s after %d", n, a.Hash[:12], a.Events, b.Hash[:12], b.Events)
 		}

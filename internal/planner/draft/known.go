@@ -8,6 +8,15 @@ import (
 // Known is how an intent waits that holds nothing, asks for one replica, and for facts
 // that no offer has. Nothing that is placed, ends or is given back changes that: as long
 // as its request class is what it was, its turns find what they found.
+//
+// It is a memo of a job and no mode of it: whoever asks Job.Known takes from it what he
+// would have worked out to the same (TestKnownWaitsAsFromNothing), so that no result
+// depends on it and only its cost does; nil is always right. That is why it is a field of
+// the job, as what is found out of a class is kept at the class (match.Class.Memo), and no
+// value that is handed in: it stands for the turn itself, before there is a Request, and
+// settle, contend and explain each skip another part of that. Nothing sets it but
+// Settler.KnownJob, where the job is made, and a change of the job's facts drops it
+// (package planner, known.go).
 type Known struct {
 	// Class that it asks for, when its Changes were these.
 	Class   *match.Class

@@ -32,7 +32,7 @@
 //   - Prices are integers, exact to a millionth; floats are in scores alone, and no
 //     product is fused with a sum.
 //   - Classes that demand the same facts share which offer fails which (package lacking);
-//     what sharedFact newly looks at is in factsKey (making.go; TestFactsKey_AsksForEveryField…).
+//     what sharedFact newly looks at is in factsKey (making.go; TestFactsKey_AsksForEveryFieldOfRequests).
 //   - What is evicted from memory (Trim) changes no answer: a class that is asked again
 //     finds what it had.
 //   - Equal inventories and requests give equal orders: ties go by price, then by the
@@ -67,14 +67,16 @@
 //   - a requirement on the offer ("its label X must be Y"): its name (requirements.go:
 //     the constant, and Requirements),
 //     and one entry of requirements: which intents ask for it, what fails it, how that
-//     is said in general and with values, what of the intent it looks at, for the key;
-//     where it applies that it looks at use, and when time changes the answer. Plans,
+//     is said in general and with values, what of the intent it looks at, for the key
+//     (package keys); where it applies that it looks at use, and when time changes the
+//     answer. Plans,
 //     explanations, classes, the plan's due time and Tier follow from that; the example
 //     in export_test.go, a label by weekday, is tried by TestRequirement_IsOneEntry. A
 //     field that is new in an intent is asked for by TestKey_AsksForEveryField.
 //     What fails by provider, place or kind of card alone is quicker in sharedNature
 //     (match.go): asked once for all offers that have these in common. It then needs what
-//     it looks at in trait (making.go) and in Key, and its wording in words.go.
+//     it looks at of offers in trait, of requests in factsKey (both making.go) and in Key,
+//     and its wording in words.go.
 //     That one also suggests a change that would meet it is relaxPlace of package explain.
 //   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
 //     files are read (fleet.checker.weights; TestWeights_AreAllChecked asks for each), a

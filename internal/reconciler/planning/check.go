@@ -18,6 +18,9 @@ const (
 	Different Result = "different"
 	// OverBudget: it would have needed more memory than it may, and was not made.
 	OverBudget Result = "over_budget"
+	// Disputed: a plan would be decided otherwise by what it leaves in the ledger of
+	// providers that deny, however often it was made again; the last was acted on.
+	Disputed Result = "disputed"
 	// Unsealed: the plan changed its world in place. Only tests look for that.
 	Unsealed Result = "unsealed"
 )

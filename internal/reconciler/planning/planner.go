@@ -2,6 +2,7 @@ package planning
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -48,7 +49,7 @@ type Planner struct {
 // New returns a Planner that knows nothing yet.
 func New(opts Options) *Planner {
 	p := &Planner{opts: opts, said: map[string]time.Time{}}
-	p.session.Fault, p.session.Step = p.fault, p.steps.begin
+	p.session.Fault, p.session.Step, p.session.Disputed = p.fault, p.steps.begin, p.disputed
 	p.steps.now = opts.Now
 	return p
 }
@@ -84,6 +85,12 @@ func (p *Planner) Decide(w planner.World) *planner.Plan {
 func (p *Planner) fault(why string) {
 	p.opts.Observer.Forgot()
 	p.complain("planner session could not be updated: plan made from nothing, slower and correct; please report this", "fault", why)
+}
+
+// disputed counts a plan that does not agree with what it leaves of providers that deny.
+func (p *Planner) disputed(providers []string) {
+	p.opts.Observer.Checked(Check{Result: Disputed, Why: strings.Join(providers, ", ")})
+	p.complain("a plan would be decided otherwise by the denials that it records: the next round may undo it; please report this", "providers", providers)
 }
 
 // complain logs a mistake, each kind once a minute.

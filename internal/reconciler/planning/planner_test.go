@@ -75,6 +75,16 @@ func TestFaultsAreCountedAndLoggedOnceAMinute(t *testing.T) {
 	}
 }
 
+// A plan that does not agree with what it records is counted by that name, and logged with
+// the providers.
+func TestDisputesAreCountedAndLogged(t *testing.T) {
+	f := newFixture(Options{})
+	f.session.Disputed([]string{"lyon", "paris"})
+	if text := f.log.String(); !strings.Contains(text, "lyon") || !strings.Contains(text, "paris") || f.seen.checked[Disputed] != 1 {
+		t.Errorf("counted %v, logged %s", f.seen.checked, text)
+	}
+}
+
 // A value that is changed in place is seen by the check of that round: the plan
 // from nothing is returned, the difference counted and logged, and the session
 // begins anew.
