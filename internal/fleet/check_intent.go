@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/pods"
 )
 
 // checkIntent checks what can be checked of an intent without the rest of the
@@ -49,7 +50,7 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 	c.weights(spec.in("weights"), s.Weights)
 	c.intentBudget(spec.in("budget"), s.Budget)
 	c.schedule(spec.in("schedule"), &s.Schedule)
-	c.domains(spec, ahead.Of(s))
+	c.domains(spec, pods.Of(s, ahead.Of(s)))
 	c.small(spec, s)
 	c.offload(spec.in("offload", "namespaces"), s.Offload)
 	c.virtualNode(spec.in("virtualNode"), s.VirtualNode)
@@ -163,8 +164,7 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	}
 }
 
-// bytes refuses memory and storage of so few bytes that a unit is missing. The daemon
-// writes bytes.
+// bytes refuses memory and storage without a unit; the daemon writes bytes.
 func (c *checker) bytes(p place, r v1alpha1.Resources) {
 	if IsGenerated(c.file) {
 		return

@@ -226,6 +226,8 @@ type OfferFigures struct {
 	Overcommit Overcommit `json:"overcommit,omitempty"`
 	// ScalableTo is what an autoscaler could make of it.
 	ScalableTo Resources `json:"scalableTo,omitempty"`
+	// Nodes on which the contract lies: what all contracts together may have of each, in the flavor's own names, because the provider's own pods leave it.
+	Nodes map[string]Resources `json:"nodes,omitempty"`
 	// Pool figures, where flavors are cut from the same nodes: what the other flavors of the pool hold and use.
 	Pool Resources `json:"pool,omitempty"`
 	// At is the instant of the figures held and pool where that is not the decision's: of a booking the one at which most is held during its term.

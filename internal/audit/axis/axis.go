@@ -41,6 +41,7 @@ func Faults(now v1alpha1.Time, before, c *v1alpha1.Contract, held, booked map[st
 			out = append(out, fmt.Sprintf("its figures are those of %s, which is outside of its term", stamp(o.At)))
 		}
 	}
+	out = append(out, nodeFaults(c, from, held, booked)...)
 	all := slices.Concat(slices.Collect(maps.Values(held)), slices.Collect(maps.Values(booked)))
 	for _, at := range ledger.Starts(all, from, c.Spec.Term.End) {
 		then := o

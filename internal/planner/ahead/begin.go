@@ -144,6 +144,7 @@ func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.
 	o := r.OfferOf(c)
 	d := next.Decision
 	d.Market, d.Offer, d.Rules = r.W.Market, r.Inventory.Figures(o), r.RulesRecorded()
+	d.Offer.Nodes = layout.Figures(o, on)
 	next.Decision, next.Spec.Nodes = d, on
 	r.EditJob(j)
 	r.Change(c, next)

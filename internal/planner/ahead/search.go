@@ -272,6 +272,7 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 	if ask, ok := x.Match.Pods(s.Request, c.Offer, c.Size); ok {
 		parts := draft.OnAxis(&x.Placer.Draft).Nodes(c.Offer, x.from, x.to, nil).Pack(c.Size, ask, nil)
 		out.Spec.Nodes = layout.Written(x.Names, c.Offer, parts, &out.Spec)
+		d.Offer.Nodes = layout.Figures(c.Offer, out.Spec.Nodes)
 	}
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)

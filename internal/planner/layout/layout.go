@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -153,4 +154,20 @@ func Until(m *match.Matcher, r *draft.Draft, p *booking.Profile, alternatives []
 		}
 	}
 	return at, false
+}
+
+// Figures are what a decision records of the nodes on which its contract lies: what all
+// contracts may have of each.
+func Figures(o *inventory.Offer, on []v1alpha1.ContractNode) map[string]v1alpha1.Resources {
+	if len(on) == 0 {
+		return nil
+	}
+	h := ledger.NodesHeldOf(ledger.Member{Flavor: o.Flavor}, nil)
+	out := make(map[string]v1alpha1.Resources, len(on))
+	for i := range on {
+		if r, known := h.Sellable(on[i].Node); known {
+			out[on[i].Node] = r
+		}
+	}
+	return out
 }

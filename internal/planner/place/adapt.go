@@ -157,7 +157,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
 	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
-	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules = scaled, nil, r.RulesRecorded()
+	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules, next.Decision.Offer.Nodes = scaled, nil, r.RulesRecorded(), layout.Figures(o, next.Spec.Nodes)
 	r.Change(c, next)
 	next = r.Observe(next) // clusters may report another state of its new size
 	r.Due(next.Spec.Term.End)

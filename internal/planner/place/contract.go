@@ -48,7 +48,7 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 	writer.fix(s.Request, o, &out.Spec, c.Size, c.Quote, nil)
 	out.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, c.Size), nil)
 	out.Decision = writer.decision(s, c, next)
-	out.Decision.Displaced = r.MadeWay(j)
+	out.Decision.Displaced, out.Decision.Offer.Nodes = r.MadeWay(j), layout.Figures(o, out.Spec.Nodes)
 	ledger.Begin(out, lifecycle.Undelivered(j.In.Spec.FlavorType), r.Now)
 	return out
 }

@@ -209,7 +209,7 @@ func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1a
 	r, j, s := x.Placer, x.job, x.class
 	made := r.NewContract(j, x.how, s, &c.cand, next, t.Replica)
 	made.Spec.Slice, made.Spec.Resources, made.Spec.GPUs, made.Spec.Nodes = c.old.Spec.Slice, c.old.Spec.Resources, c.old.Spec.GPUs, c.old.Spec.Nodes
-	made.Decision.Claimed, made.Decision.Scaled = c.pool.Name, c.old.Decision.Scaled
+	made.Decision.Claimed, made.Decision.Scaled, made.Decision.Offer.Nodes = c.pool.Name, c.old.Decision.Scaled, layout.Figures(x.OfferOf(c.old), c.old.Spec.Nodes)
 	ended, err := r.Books.Claim(c.old, made, r.Now)
 	if err != nil {
 		ended = c.old
