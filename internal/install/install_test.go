@@ -218,7 +218,8 @@ func TestFiles_WithoutPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range build(t, files).Resources() {
-		if text := r.MustYaml(); strings.Contains(text, "liqo-tenant-") && r.GetKind() != "ValidatingAdmissionPolicy" || r.GetKind() == "ClusterRole" && strings.Contains(text, "- namespaces\n") {
+		// The agent reads one namespace, whose UID salts the hashes of nodes.
+		if text := strings.ReplaceAll(r.MustYaml(), "  resourceNames:\n  - kube-system\n  resources:\n  - namespaces\n", ""); strings.Contains(text, "liqo-tenant-") && r.GetKind() != "ValidatingAdmissionPolicy" || r.GetKind() == "ClusterRole" && strings.Contains(text, "- namespaces\n") {
 			t.Errorf("without consumers:\n%s", text)
 		}
 	}

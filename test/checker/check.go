@@ -283,7 +283,7 @@ func (w *walker) checkSlice(c *object.Commit, ct *contract, sl *slice) {
 		}
 	}
 	want := "true"
-	if vn := ct.Spec.VirtualNode; ct.Status.Phase == "Releasing" || len(vn.Shares) > 0 || vn.KubeconfigSecretRef.Name != "" {
+	if vn := ct.Spec.VirtualNode; ct.Status.Phase == "Releasing" || len(vn.Shares)+len(ct.Spec.Nodes) > 0 || vn.KubeconfigSecretRef.Name != "" {
 		want = "false"
 	}
 	if got := sl.Metadata.Annotations["liqo.io/create-virtual-node"]; got != want {

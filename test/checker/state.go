@@ -16,6 +16,7 @@ type contract struct {
 		Consumer, Provider, Flavor, Slice string
 		Stage                             string
 		Resources                         map[string]string
+		Nodes                             []map[string]any
 		VirtualNode                       struct {
 			Shares              []map[string]any
 			KubeconfigSecretRef struct{ Name string }

@@ -114,8 +114,10 @@ func TestDecide(t *testing.T) {
 		"shrunk": {"at once, and what is no longer named becomes zero", func(c *Case) {
 			c.Slice, c.Offer.Free = slice(wanted, wanted+" rdma/hca=2", accepted), res("cpu=0")
 		}, Grant, ReasonAccepted, "cpu=16 memory=128Gi nvidia.com/gpu=4 pods=50 rdma/hca=0", false},
-		"granted, and its nodes shrank": {"the broker decides about what was granted", func(c *Case) { c.Slice, c.Offer.Free = slice(wanted, wanted, accepted), res("cpu=0") }, Grant, ReasonAccepted, wanted, false},
-		"own workloads came first":      {"refused", func(c *Case) { c.Offer.Free = res("cpu=64 memory=512Gi nvidia.com/gpu=3 pods=110") }, Deny, ReasonNoCapacity, "", false},
+		"granted, and its nodes shrank":     {"the broker decides about what was granted", func(c *Case) { c.Slice, c.Offer.Free = slice(wanted, wanted, accepted), res("cpu=0") }, Grant, ReasonAccepted, wanted, false},
+		"own workloads came first":          {"refused", func(c *Case) { c.Offer.Free = res("cpu=64 memory=512Gi nvidia.com/gpu=3 pods=110") }, Deny, ReasonNoCapacity, "", false},
+		"a node has not its piece":          {"refused, whatever the others have", func(c *Case) { c.Offer.Short = "node n0: 2 left" }, Deny, ReasonNoCapacity, "", false},
+		"a node has not its piece, granted": {"the broker decides about what was granted", func(c *Case) { c.Slice, c.Offer.Short = slice(wanted, wanted, accepted), "node n0: 2 left" }, Grant, ReasonAccepted, wanted, false},
 		"nodes are yet to come": {"an autoscaler makes them", func(c *Case) {
 			c.Offer.Free, c.Offer.Growing = res("cpu=64 memory=512Gi nvidia.com/gpu=0 pods=110"), true
 		}, Leave, ReasonNoCapacity, "", false},

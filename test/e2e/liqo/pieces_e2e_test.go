@@ -151,7 +151,7 @@ func TestPiecesOfNodes(t *testing.T) {
 	f.run(small.consumer, "delete", "pod", "bigger", "-n", small.tenant)
 
 	// Own pods that come later take the piece of who has no pod there: its contract is
-	// Degraded, with the node's hash, and no other is.
+	// Degraded, with the node's hash.
 	loser := pieces[0]
 	f.run(loser.consumer, "delete", "pod", loser.name(), "-n", loser.tenant)
 	f.says("paris", "", "get", "pods", "-n", loser.remote(), "-l", "piece="+loser.name(), "-o", "name")
@@ -159,28 +159,18 @@ func TestPiecesOfNodes(t *testing.T) {
 	f.Contract(loser.tenant, loser.name(), "Degraded")
 	hash := f.contractOf(loser.tenant, loser.name(), loser.contract).Spec.Nodes[0].Node
 	f.reason(loser.contract, "Degraded", "node "+hash+": 2 of 4 gpu are left there for contract "+loser.contract)
-	for _, p := range pieces[1:] {
-		if got := f.Phases(p.tenant, p.name()); got[p.contract] != "Active" {
-			t.Errorf("%s/%s: %v, want Active", p.tenant, p.name(), got)
-		}
-	}
 	f.run("paris", "delete", "pod", "own-later", "-n", "default")
 	f.Contract(loser.tenant, loser.name(), "Active")
 	f.Sound()
 }
 
-// ordersOf are orders of n things in which each comes before each other at least once:
-// some at random, each with its reverse.
-func ordersOf(n int) (out [][]int) {
-	r := rand.New(rand.NewSource(20261127))
-	for range 2 {
-		order := r.Perm(n)
-		out = append(out, order)
-		reverse := slices.Clone(order)
-		slices.Reverse(reverse)
-		out = append(out, reverse)
-	}
-	return out
+// ordersOf are an order of n things at random and its reverse: each comes before each
+// other in one of them.
+func ordersOf(n int) [][]int {
+	order := rand.New(rand.NewSource(20261127)).Perm(n)
+	reverse := slices.Clone(order)
+	slices.Reverse(reverse)
+	return [][]int{order, reverse}
 }
 
 // runsInOrder makes the pods of all pieces and the provider's own two one after the other,
