@@ -129,8 +129,8 @@ func (m *Matcher) findCandidates(s *Class) {
 			}
 			known[trait] = at
 		}
-		if at == nothing && (own || m.traits.stepped[trait]) {
-			if req := m.ownFact(s.Request, m.inventory.Offers()[i]); req != "" {
+		if stepped := m.traits.stepped[trait]; at == nothing && (own || stepped) {
+			if req := m.ownFact(s.Request, m.inventory.Offers()[i], stepped); req != "" {
 				at = t.Lack(req)
 			}
 		}
