@@ -210,7 +210,7 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 	if n := size.At(quantity.GPU); n > 0 && free.At(quantity.GPU) < n {
 		return m.facts.Names.Prefixed(quantity.GPU)
 	}
-	if len(size) <= len(free) && enough(free, size) {
+	if free.Holds(size) {
 		return ""
 	}
 	for i, n := range size {
@@ -222,15 +222,4 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 		return m.facts.Names.Prefixed(i)
 	}
 	return ""
-}
-
-// enough reports whether there is nothing less than nothing of, and a size; it is no longer
-// than what is free.
-func enough(free, size quantity.Vector) bool {
-	for i, n := range size {
-		if f := free[i]; f < n || f < 0 {
-			return false
-		}
-	}
-	return free[len(size):].Deficit() < 0
 }
