@@ -18,10 +18,12 @@ import (
 type problem struct {
 	batch.Problem
 	seats []*place.Seat
-	// places are where each kind can be, in its order.
-	places [][]spot
+	// deals are, for each kind, what its places are measured by.
+	deals  [][]deal
 	offers []*inventory.Offer
-	rows   map[*inventory.Offer]int32
+	// rows are, by the offer's index, one more than its row, asked what rowOf said; 0 where
+	// nobody asked.
+	rows, asked []int32
 	// counts are the resources by their number in the problem.
 	counts []int
 	// tenants are the accounts, seconds those that are left of this month.
@@ -29,12 +31,12 @@ type problem struct {
 	seconds int64
 }
 
-// spot is what a problem keeps of a candidate, whose class may be evicted before all kinds
-// are known.
-type spot struct {
-	offer *inventory.Offer
-	size  quantity.Vector
-	peak  quantity.Micro
+// deal is what places of a kind have in common that take and cost the same. A problem keeps
+// it, as classes may be evicted before all kinds are known.
+type deal struct {
+	size    quantity.Vector
+	peak    quantity.Micro
+	perCard int64
 }
 
 // What places charge to accounts: money an hour and this month, thousandths of cards,
@@ -45,7 +47,7 @@ const charged = 6
 // without those that limits of money hold, and without offers that sell parts of
 // cards or tell their nodes.
 func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
-	b := &problem{rows: map[*inventory.Offer]int32{}, counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
+	b := &problem{rows: make([]int32, len(p.Inventory.Offers())), asked: make([]int32, len(p.Inventory.Offers())), counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
 	if !plain {
 		_, end := p.Books.MonthBounds(p.Now)
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
@@ -68,7 +70,8 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 		}
 		at := int32(batch.Nowhere)
 		if s.At != nil {
-			if at = int32(slices.IndexFunc(b.places[kind], func(c spot) bool { return c.offer == s.At.Offer })); at < 0 { //nolint:gosec // their number
+			row := b.index(s.At.Offer)
+			if at = int32(slices.IndexFunc(b.Kinds[kind].Places, func(c batch.Place) bool { return c.Row == row })); at < 0 { //nolint:gosec // their number
 				continue // it sits where nobody would be sent
 			}
 		}
@@ -156,19 +159,23 @@ func (p *repairs) accountOf(b *problem, j *draft.Job) int32 {
 	return at
 }
 
-// charges are what a place costs a tenant.
-func (b *problem) charges(c *spot) [charged]int64 {
-	units := c.size.At(quantity.GPU) * 1000
-	per := max(c.offer.UnitsPerCard, 1)
+// charges are what a place of a deal costs a tenant.
+func (b *problem) charges(c *deal) [charged]int64 {
+	units, per := c.size.At(quantity.GPU)*1000, max(c.perCard, 1)
 	return [charged]int64{int64(c.peak), int64(c.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
 }
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
 func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
-	if unusable(o, plain) {
-		return -1
+	was := &b.asked[o.Index]
+	switch {
+	case *was != 0:
+	case unusable(o, plain):
+		*was = -1
+	default:
+		*was = b.index(o) + 1
 	}
-	return b.index(o)
+	return max(*was-1, -1)
 }
 
 // unusable reports whether nobody can be sent to an offer.
@@ -178,12 +185,11 @@ func unusable(o *inventory.Offer, plain bool) bool {
 
 // index is an offer among the rows, with its mates.
 func (b *problem) index(o *inventory.Offer) int32 {
-	at, known := b.rows[o]
-	if known {
-		return at
+	if n := b.rows[o.Index]; n > 0 {
+		return n - 1
 	}
-	at = int32(len(b.offers)) //nolint:gosec // their number
-	b.rows[o] = at
+	at := int32(len(b.offers)) //nolint:gosec // their number
+	b.rows[o.Index] = at + 1
 	b.offers, b.Rows = append(b.offers, o), append(b.Rows, batch.Row{})
 	for _, m := range o.PoolPeers {
 		mate := b.index(m)
@@ -194,10 +200,14 @@ func (b *problem) index(o *inventory.Offer) int32 {
 
 // addKind adds a class's places.
 func (b *problem) addKind(of *match.Class, plain bool) {
-	k := batch.Kind{Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU)}
-	places := make([]spot, 0, len(of.ByPrice()))
-	k.Places = make([]batch.Place, 0, len(of.ByPrice()))
-	for _, i := range of.ByPrice() {
+	byPrice, g := of.ByPrice(), of.Request.GPU
+	k := batch.Kind{
+		Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
+		Places: make([]batch.Place, 0, len(byPrice)), Deals: make([]int32, 0, len(byPrice)),
+	}
+	var deals []deal
+	dealt, last, at := map[*match.Pricing]int32{}, (*match.Pricing)(nil), int32(0)
+	for _, i := range byPrice {
 		c := &of.Candidates[i]
 		if c.Vague {
 			continue
@@ -206,16 +216,28 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 		if row < 0 {
 			continue
 		}
-		g := of.Request.GPU
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
-		places = append(places, spot{c.Offer, c.Size, c.Quote.Peak})
-		for r, n := range c.Size {
-			if n > 0 && !slices.Contains(b.counts, r) {
-				b.counts = append(b.counts, r)
+		if last != c.Pricing {
+			var known bool
+			last = c.Pricing
+			if at, known = dealt[last]; !known {
+				at = int32(len(deals)) //nolint:gosec // their number
+				dealt[last], deals = at, append(deals, deal{c.Size, c.Quote.Peak, c.Offer.UnitsPerCard})
+				b.countOf(c.Size)
 			}
 		}
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
+		k.Deals = append(k.Deals, at)
 	}
-	b.Kinds, b.places = append(b.Kinds, k), append(b.places, places)
+	b.Kinds, b.deals = append(b.Kinds, k), append(b.deals, deals)
+}
+
+// countOf numbers the resources that a size takes.
+func (b *problem) countOf(size quantity.Vector) {
+	for r, n := range size {
+		if n > 0 && !slices.Contains(b.counts, r) {
+			b.counts = append(b.counts, r)
+		}
+	}
 }
 
 // group finds who must not lose its place, and which gangs are whole in the batch.
@@ -270,15 +292,15 @@ func (b *problem) measure() {
 		}
 	}
 	for i := range b.Kinds {
-		k, places := &b.Kinds[i], b.places[i]
-		k.Sizes = make([]int64, 0, len(places)*len(b.counts))
+		k, deals := &b.Kinds[i], b.deals[i]
+		k.Sizes = make([]int64, 0, len(deals)*len(b.counts))
 		if len(b.Accounts) > 0 {
-			k.Charges = make([]int64, 0, len(places)*charged)
+			k.Charges = make([]int64, 0, len(deals)*charged)
 		}
-		for at := range places {
-			k.Sizes = numbers(k.Sizes, places[at].size)
+		for at := range deals {
+			k.Sizes = numbers(k.Sizes, deals[at].size)
 			if len(b.Accounts) > 0 {
-				x := b.charges(&places[at])
+				x := b.charges(&deals[at])
 				k.Charges = append(k.Charges, x[:]...)
 			}
 		}

@@ -162,7 +162,7 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 		moved = append(moved, s)
 		on[s] = found.On[i]
 		if at[i] >= 0 {
-			to[s] = b.places[b.Seats[i].Kind][at[i]].offer
+			to[s] = b.offers[b.Kinds[b.Seats[i].Kind].Places[at[i]].Row]
 		}
 	}
 	made, sits := map[*place.Seat]*v1alpha1.Contract{}, map[*place.Seat]*match.Candidate{}

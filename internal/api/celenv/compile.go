@@ -37,6 +37,8 @@ type Program struct {
 	// facts are the facts of offers that it looks at (Facts).
 	facts      []string
 	factsKnown bool
+	// comparisons are all that it is, nil where it is more.
+	comparisons []comparison
 }
 
 // Source is the expression as written.
@@ -104,7 +106,7 @@ func compile(source string, most uint64) (*Program, error) {
 		return nil, &Error{1, 1, err.Error()}
 	}
 	facts, known := factsOf(ast.NativeRep().Expr())
-	return &Program{source, prog, cost, facts, known}, nil
+	return &Program{source, prog, cost, facts, known, comparisonsOf(ast.NativeRep().Expr())}, nil
 }
 
 // explain adds the remedy to CEL's own words where there is an obvious one.
@@ -151,7 +153,8 @@ type Facts struct {
 	Location v1alpha1.Location
 }
 
-// Eval answers for an intent on a flavor of a cluster, any of which may be nil.
+// Eval answers for an intent on a flavor of a cluster, any of which may be nil; an intent that
+// was asked about must not change.
 // An error means that the question cannot be answered for this flavor; the
 // caller treats the flavor as failing it.
 func (p *Program) Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error) {
@@ -160,11 +163,13 @@ func (p *Program) Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor,
 
 // EvalFacts is Eval with the price and location that hold for the flavor.
 func (p *Program) EvalFacts(f Facts) (bool, error) {
-	out, _, err := p.prog.Eval(map[string]any{
-		"intent":  intentType.value(viewIntent(f.Intent)),
-		"flavor":  flavorType.value(viewFlavor(f)),
-		"cluster": clusterType.value(viewCluster(f.Cluster)),
-	})
+	v := views.Get().(*view)
+	defer views.Put(v)
+	v.facts = f
+	if holds, known := p.compare(v); known {
+		return holds, nil
+	}
+	out, _, err := p.prog.Eval(v)
 	if err != nil {
 		return false, fmt.Errorf("evaluate %q: %w", p.source, err)
 	}

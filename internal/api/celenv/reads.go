@@ -114,7 +114,7 @@ func ValueOf(b []byte, fact string, flavor *v1alpha1.Flavor, cluster *v1alpha1.C
 	o, v := clusterType, viewCluster(cluster)
 	root, path, _ := strings.Cut(fact, ".")
 	if root == "flavor" {
-		o, v = flavorType, viewFlavor(Facts{Flavor: flavor, Cluster: cluster})
+		o, v = flavorType, (&view{facts: Facts{Flavor: flavor, Cluster: cluster}}).viewFlavor()
 	}
 	for name := range strings.SplitSeq(path, ".") {
 		f := o.fields[name]

@@ -3,7 +3,9 @@ package tree
 import (
 	"bytes"
 	"crypto/sha1" //nolint:gosec // git's object names are SHA-1
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -156,25 +158,51 @@ func (m *Memory) fromDisk(dir string, limit int64) (Hash, error) {
 			}
 			entries = append(entries, Entry{d.Name(), Symlink, m.AddFile([]byte(target))})
 		case d.Type().IsRegular():
-			info, err := d.Info()
+			kind, content, err := fileFromDisk(name, limit)
 			if err != nil {
-				return Hash{}, fmt.Errorf("read directory: %w", err)
-			}
-			if limit > 0 && info.Size() > limit {
-				return Hash{}, fmt.Errorf("read %s: %w (%d bytes, at most %d)", name, ErrTooLarge, info.Size(), limit)
-			}
-			content, err := os.ReadFile(name) //nolint:gosec // the caller named the directory
-			if err != nil {
-				return Hash{}, fmt.Errorf("read file: %w", err)
-			}
-			kind := File
-			if info.Mode()&0o100 != 0 {
-				kind = Executable
+				return Hash{}, err
 			}
 			entries = append(entries, Entry{d.Name(), kind, m.AddFile(content)})
 		}
 	}
 	return m.AddDir(entries), nil
+}
+
+// fileFromDisk reads a regular file with as few calls to the system as there can be: most of
+// what reading a large fleet costs is these. A file that changes meanwhile is read to its end.
+func fileFromDisk(name string, limit int64) (Kind, []byte, error) {
+	f, err := os.Open(name) //nolint:gosec // the caller named the directory
+	if err != nil {
+		return 0, nil, fmt.Errorf("read file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, nil, fmt.Errorf("read file: %w", err)
+	}
+	size := info.Size()
+	if limit > 0 && size > limit {
+		return 0, nil, fmt.Errorf("read %s: %w (%d bytes, at most %d)", name, ErrTooLarge, size, limit)
+	}
+	kind := File
+	if info.Mode()&0o100 != 0 {
+		kind = Executable
+	}
+	content := make([]byte, size+1) // one read that is not filled has reached the end
+	n, err := f.Read(content)
+	content = content[:n:n]
+	if int64(n) != size && err == nil {
+		var rest []byte
+		rest, err = io.ReadAll(f)
+		content = append(content, rest...)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, nil, fmt.Errorf("read file: %w", err)
+	}
+	if limit > 0 && int64(len(content)) > limit {
+		return 0, nil, fmt.Errorf("read %s: %w (at most %d bytes)", name, ErrTooLarge, limit)
+	}
+	return kind, content, nil
 }
 
 // BlobHash is the name git gives to a file with this content.

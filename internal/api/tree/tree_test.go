@@ -66,6 +66,40 @@ func TestHashesAreGits(t *testing.T) {
 	}
 }
 
+// TestFromDisk_BoundsAndModes: a file is read whole and with its mode up to the limit, and no
+// further; an empty one is a file, too.
+func TestFromDisk_BoundsAndModes(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"plain": 0o644, "run": 0o755} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("12345"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromDisk(dir, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		kind    Kind
+		content string
+	}{"plain": {File, "12345"}, "run": {Executable, "12345"}, "empty": {File, ""}} {
+		e, err := got.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := got.ReadFile(name, 0)
+		if err != nil || e.Kind != want.kind || string(b) != want.content {
+			t.Errorf("%s: got %v, %q, %v", name, e.Kind, b, err)
+		}
+	}
+	if _, err := FromDisk(dir, 4); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("over the limit: got %v, want ErrTooLarge", err)
+	}
+}
+
 func TestBuildEqualsFromDisk(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string][]byte{"x/y/z": []byte("1"), "x/a": []byte("2"), "x.y": []byte("3")}

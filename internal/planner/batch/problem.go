@@ -36,10 +36,12 @@ type Row struct {
 // Kind is what seats have in common that want the same.
 type Kind struct {
 	// Places are where one can be, the cheapest first, whether or not there is room
-	// now; Sizes what it takes there, one number a resource, place by place.
+	// now; Deals which deal each of them is, nil where each is one of its own; Sizes what it
+	// takes there, one number a resource, deal by deal.
 	Places []Place
+	Deals  []int32
 	Sizes  []int64
-	// Charges are what it costs its account there, place by place.
+	// Charges are what it costs its account there, deal by deal.
 	Charges []int64
 	// Nowhere is what one counts for that has no place.
 	Nowhere quantity.Micro
@@ -96,13 +98,21 @@ func (p *Problem) cost() (sum quantity.Micro) {
 // size is what a kind takes in a place.
 func (p *Problem) size(k *Kind, place int32) []int64 {
 	n := len(p.Pooled)
-	return k.Sizes[int(place)*n:][:n:n]
+	return k.Sizes[k.deal(place)*n:][:n:n]
 }
 
 // charges are what a kind costs its account in a place.
 func (p *Problem) charges(k *Kind, place int32) []int64 {
 	n := len(p.Accounts[0])
-	return k.Charges[int(place)*n:][:n:n]
+	return k.Charges[k.deal(place)*n:][:n:n]
+}
+
+// deal is what a place takes and charges by.
+func (k *Kind) deal(place int32) int {
+	if k.Deals == nil {
+		return int(place)
+	}
+	return int(k.Deals[place])
 }
 
 // least is the cheapest that one of a kind can come to.

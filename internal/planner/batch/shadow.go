@@ -27,17 +27,15 @@ type shadows struct {
 	// is asked above the room, of a step.
 	room, price, over []float64
 	kinds             []shadowKind
-	work              int
+	// costs are the reduced costs of the kind that is looked at.
+	costs []float64
+	work  int
 }
 
 // shadowKind is the seats of one kind.
 type shadowKind struct {
 	*Kind
 	count float64
-	costs []float64 // reduced costs, of a step
-	// most is how many of the kind fit a place if they are alone.
-	most []float64
-	heap []int32
 }
 
 // shadowPrices ranks the places of each kind by shadow prices, the best first. The
@@ -64,7 +62,7 @@ func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, bound float64) {
 	copy(s.price, kept)
 	for i := range s.kinds {
 		s.reduce(&s.kinds[i])
-		ranked = append(ranked, s.kinds[i].rank())
+		ranked = append(ranked, s.rank(&s.kinds[i]))
 	}
 	if slices.ContainsFunc(p.Rows, func(r Row) bool { return len(r.Mates) > 0 }) {
 		return ranked, math.Inf(-1)
@@ -96,33 +94,40 @@ func (p *Problem) shadows() *shadows {
 	}
 	for i := range s.kinds {
 		k := &s.kinds[i]
-		k.Kind, k.costs, k.most = &p.Kinds[i], make([]float64, len(p.Kinds[i].Places)), make([]float64, len(p.Kinds[i].Places))
-		for at := range k.Places {
-			k.most[at] = math.Inf(1)
-			for x, takes := range p.size(k.Kind, int32(at)) { //nolint:gosec // their number
-				if takes > 0 {
-					k.most[at] = min(k.most[at], math.Floor(s.room[int(k.Places[at].Row)*n+x]/float64(takes)))
-				}
-			}
-		}
+		k.Kind = &p.Kinds[i]
 		s.work += 1 + len(k.Places)/placesALook
 	}
 	return s
 }
 
-// reduce brings a kind's reduced costs up to date, and returns the cheapest.
-func (s *shadows) reduce(k *shadowKind) (cheapest int) {
-	for i := range k.Places {
-		cost := math.Inf(1) // nobody fits there
-		if k.most[i] > 0 {
-			cost = float64(k.Places[i].Price)
-			price := s.price[int(k.Places[i].Row)*s.n:][:s.n]
-			for x, takes := range k.Sizes[i*s.n:][:s.n] {
-				cost += float64(price[x] * float64(takes)) // converted: no processor fuses two steps
-			}
+// most is how many of a kind fit a place if they are alone.
+func (s *shadows) most(k *shadowKind, place int32) float64 {
+	most := math.Inf(1)
+	for x, takes := range s.size(k.Kind, place) {
+		if takes > 0 {
+			most = min(most, math.Floor(s.room[int(k.Places[place].Row)*s.n+x]/float64(takes)))
 		}
-		if k.costs[i] = cost; cost < k.costs[cheapest] {
-			cheapest = i
+	}
+	return most
+}
+
+// reduce brings the reduced costs to a kind's, and returns the cheapest.
+func (s *shadows) reduce(k *shadowKind) (cheapest int32) {
+	s.costs = slices.Grow(s.costs[:0], len(k.Places))[:len(k.Places)]
+places:
+	for i := range k.Places {
+		row, at := int(k.Places[i].Row)*s.n, int32(i) //nolint:gosec // their number
+		room, price := s.room[row:][:s.n], s.price[row:][:s.n]
+		cost := float64(k.Places[i].Price)
+		for x, takes := range s.size(k.Kind, at) {
+			if takes > 0 && room[x] < float64(takes) {
+				s.costs[i] = math.Inf(1) // nobody fits there
+				continue places
+			}
+			cost += float64(price[x] * float64(takes)) // converted: no processor fuses two steps
+		}
+		if s.costs[i] = cost; cost < s.costs[cheapest] {
+			cheapest = at
 		}
 	}
 	return cheapest
@@ -153,44 +158,44 @@ func (s *shadows) step() (bound, norm float64) {
 // fit if they were alone there, and returns what that costs.
 func (s *shadows) spread(k *shadowKind) (cost float64) {
 	first, without := s.reduce(k), float64(k.Nowhere)
-	if len(k.Places) == 0 || k.costs[first] >= without {
+	if len(k.Places) == 0 || s.costs[first] >= without {
 		return float64(k.count * without)
 	}
-	if k.most[first] >= k.count { // as it nearly always is
+	if s.most(k, first) >= k.count { // as it nearly always is
 		return s.send(k, first, k.count)
 	}
-	less := func(a, b int32) bool { return k.costs[a] < k.costs[b] }
-	k.heap = k.heap[:0]
-	for i := range k.costs {
-		k.heap = append(k.heap, int32(i)) //nolint:gosec // their number
+	less := func(a, b int32) bool { return s.costs[a] < s.costs[b] }
+	heap := make([]int32, len(k.Places))
+	for i := range heap {
+		heap[i] = int32(i) //nolint:gosec // their number
 	}
-	for i := len(k.heap)/2 - 1; i >= 0; i-- {
-		siftDown(k.heap, i, less)
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		siftDown(heap, i, less)
 	}
 	left := k.count
-	for left > 0 && len(k.heap) > 0 {
-		i := k.heap[0]
-		if k.costs[i] >= without {
+	for left > 0 && len(heap) > 0 {
+		i := heap[0]
+		if s.costs[i] >= without {
 			break
 		}
-		n := min(left, k.most[i])
+		n := min(left, s.most(k, i))
 		left -= n
-		cost += s.send(k, int(i), n)
-		last := len(k.heap) - 1
-		k.heap[0] = k.heap[last]
-		k.heap = k.heap[:last]
-		siftDown(k.heap, 0, less)
+		cost += s.send(k, i, n)
+		last := len(heap) - 1
+		heap[0] = heap[last]
+		heap = heap[:last]
+		siftDown(heap, 0, less)
 	}
 	return cost + float64(left*without)
 }
 
 // send has n of a kind ask for a place, and returns what that costs.
-func (s *shadows) send(k *shadowKind, place int, n float64) float64 {
+func (s *shadows) send(k *shadowKind, place int32, n float64) float64 {
 	over := s.over[int(k.Places[place].Row)*s.n:][:s.n]
-	for x, takes := range k.Sizes[place*s.n:][:s.n] {
+	for x, takes := range s.size(k.Kind, place) {
 		over[x] += float64(n * float64(takes))
 	}
-	return float64(n * k.costs[place])
+	return float64(n * s.costs[place])
 }
 
 // move changes the prices by a step of a length.
@@ -203,13 +208,13 @@ func (s *shadows) move(length float64) {
 	}
 }
 
-// rank is a kind's places, the best first.
-func (k *shadowKind) rank() []int32 {
-	ranked := make([]int32, len(k.costs))
+// rank is a kind's places by its reduced costs, the best first.
+func (s *shadows) rank(k *shadowKind) []int32 {
+	ranked := make([]int32, len(k.Places))
 	for i := range ranked {
 		ranked[i] = int32(i) //nolint:gosec // their number
 	}
-	slices.SortStableFunc(ranked, func(a, b int32) int { return cmp.Compare(k.costs[a], k.costs[b]) })
+	slices.SortStableFunc(ranked, func(a, b int32) int { return cmp.Compare(s.costs[a], s.costs[b]) })
 	return ranked
 }
 

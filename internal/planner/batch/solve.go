@@ -474,7 +474,7 @@ next:
 			at = int(ranked[looked])
 		}
 		pl := &k.Places[at]
-		size, room := k.Sizes[at*x.n:][:x.n:x.n], x.rooms[int(pl.Row)*x.n:][:x.n:x.n]
+		size, room := x.size(k, int32(at)), x.rooms[int(pl.Row)*x.n:][:x.n:x.n]
 		for r, takes := range size {
 			if takes > room[r] {
 				continue next

@@ -345,16 +345,40 @@ func (s *Class) ByPrice() []int32 {
 	if s.priced != nil {
 		return s.priced
 	}
-	s.priced = make([]int32, 0, len(s.Candidates))
+	// Few prices differ, and candidates are in the order of their references: so the prices
+	// are put in order, and the candidates dealt out by them.
+	var prices []*Pricing
 	for i := range s.Candidates {
-		if s.Candidates[i].FailsMoney == "" && s.Candidates[i].Offer.Growth == nil && !s.Candidates[i].Unasked {
-			s.priced = append(s.priced, int32(i))
+		if p := s.Candidates[i].Pricing; int(p.number) == len(prices) {
+			prices = append(prices, p)
 		}
 	}
-	slices.SortFunc(s.priced, func(a, b int32) int {
-		x, y := &s.Candidates[a], &s.Candidates[b]
-		return cmp.Or(cmp.Compare(x.Quote.Current(), y.Quote.Current()), inventory.Compare(x.Offer, y.Offer))
-	})
+	slices.SortFunc(prices, func(a, b *Pricing) int { return cmp.Compare(a.Quote.Current(), b.Quote.Current()) })
+	rank, ranks := make([]int32, len(prices)), int32(0)
+	for i, p := range prices {
+		if i > 0 && p.Quote.Current() != prices[i-1].Quote.Current() {
+			ranks++
+		}
+		rank[p.number] = ranks
+	}
+	asks := func(c *Candidate) bool { return c.FailsMoney == "" && c.Offer.Growth == nil && !c.Unasked }
+	ends := make([]int32, ranks+2) // of a rank, one further
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; asks(c) {
+			ends[rank[c.number]+1]++
+		}
+	}
+	for i := range ranks + 1 {
+		ends[i+1] += ends[i]
+	}
+	s.priced = make([]int32, ends[ranks+1])
+	for i := range s.Candidates {
+		if c := &s.Candidates[i]; asks(c) {
+			at := &ends[rank[c.number]]
+			s.priced[*at] = int32(i) //nolint:gosec // their number
+			*at++
+		}
+	}
 	return s.priced
 }
 

@@ -23,8 +23,7 @@ const DefaultBudget = 192 << 20
 type buffers struct {
 	cands  []Candidate
 	blocks [][]Pricing
-	used   int        // blocks
-	priced []*Pricing // of a sketch
+	used   int // blocks
 }
 
 // candidates is room for n, which need not be empty.

@@ -83,44 +83,35 @@ func (s *Class) describe(m *Matcher, in *buffers, sketch bool) {
 		m.evaluated += int64(len(offers))
 	}
 	s.version = s.table.Version
-	n := len(s.table.Candidates)
-	p, prices := newPricer(m, s.Request, n, in), in.priced[:0]
+	p := newPricer(m, s.Request, len(s.table.Candidates), in)
 	if s.Candidates = nil; !sketch {
-		s.Candidates = in.candidates(n)
+		s.Candidates = in.candidates(len(s.table.Candidates))
 	}
 	for at, i := range s.table.Candidates {
-		if sketch {
-			prices = append(prices, p.of(offers[i], int(i)))
-			continue
+		if price := p.of(offers[i], i, !sketch); !sketch {
+			s.Candidates[at] = Candidate{Offer: offers[i], Pricing: price, Unasked: m.unasked(s.Request, offers[i])}
 		}
-		s.Candidates[at] = Candidate{Offer: offers[i], Pricing: p.of(offers[i], int(i)), Unasked: m.unasked(s.Request, offers[i])}
 	}
-	p.finish(s)
-	in.priced = prices
-	if !s.sketched {
-		s.count(offers, prices)
+	if p.finish(s); !s.sketched {
+		s.count(offers, p.said)
 	}
 	s.sketched = true
 }
 
-// count counts candidates, which are listed, or priced in the order of the offers.
-func (s *Class) count(offers []*inventory.Offer, prices []*Pricing) {
-	for at, i := range s.table.Candidates {
-		o, price := offers[i], (*Pricing)(nil)
-		if s.Candidates != nil {
-			price = s.Candidates[at].Pricing
-		} else {
-			price = prices[at]
-		}
-		if price.FailsMoney != "" {
+// count counts candidates, lot by lot.
+func (s *Class) count(offers []*inventory.Offer, lots []said) {
+	for i := range lots {
+		x := &lots[i]
+		if x.offers == 0 || x.pricing.FailsMoney != "" {
 			continue
 		}
-		s.Affordable++
+		o, n := offers[x.first], int(x.offers)
+		s.Affordable += n
 		if o.Cards() != nil {
-			s.packed++
+			s.packed += n
 		}
-		if price.Size.Within(o.Capacity) {
-			s.Usable++
+		if x.pricing.Size.Within(o.Capacity) {
+			s.Usable += n
 		}
 	}
 }
@@ -139,8 +130,8 @@ func (m *Matcher) findCandidates(s *Class) {
 			}
 			known[trait] = at
 		}
-		if at == nothing && (own || m.traits.stepped[trait]) {
-			if req := m.ownFact(s.Request, m.inventory.Offers()[i]); req != "" {
+		if stepped := m.traits.stepped[trait]; at == nothing && (own || stepped) {
+			if req := m.ownFact(s.Request, m.inventory.Offers()[i], stepped); req != "" {
 				at = t.Lack(req)
 			}
 		}

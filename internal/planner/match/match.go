@@ -16,7 +16,7 @@ func (m *Matcher) FailsFact(w *Request, o *inventory.Offer) string {
 	if req := m.sharedFact(w, o); req != "" {
 		return req
 	}
-	return m.ownFact(w, o)
+	return m.ownFact(w, o, true)
 }
 
 // FailsNature is fact without what only matters for selling something new: whether
@@ -25,7 +25,7 @@ func (m *Matcher) FailsNature(w *Request, o *inventory.Offer) string {
 	if req := m.sharedNature(w, o); req != "" {
 		return req
 	}
-	return m.ownFact(w, o)
+	return m.ownFact(w, o, true)
 }
 
 // sharedFact is the first of the facts that an offer shares with all of its trait:
@@ -81,13 +81,16 @@ func (m *Matcher) sharedNature(w *Request, o *inventory.Offer) string {
 }
 
 // ownFact is the first of the facts that are each offer's own: those that
-// come after the shared ones.
-func (m *Matcher) ownFact(w *Request, o *inventory.Offer) string {
+// come after the shared ones. Stepped: the offer may be sold in steps.
+func (m *Matcher) ownFact(w *Request, o *inventory.Offer, stepped bool) string {
 	if req := m.situation(w, o); req != "" {
 		return req
 	}
 	if req := policyOf(m, w, o); req != "" {
 		return req
+	}
+	if !stepped {
+		return ""
 	}
 	return m.partition(w, o)
 }
@@ -189,7 +192,7 @@ func policyOf(m *Matcher, w *Request, o *inventory.Offer) string {
 // partition fails an offer whose whole capacity would hold what was asked for
 // but not the next legal size.
 func (m *Matcher) partition(w *Request, o *inventory.Offer) string {
-	if o.Flavor.Spec.Partition == nil {
+	if len(o.Min)+len(o.Step) == 0 {
 		return ""
 	}
 	asked, size := w.Asked(o), w.Size(o)
@@ -206,6 +209,9 @@ func (m *Matcher) short(o *inventory.Offer, size quantity.Vector) string {
 	free := o.Free()
 	if n := size.At(quantity.GPU); n > 0 && free.At(quantity.GPU) < n {
 		return m.facts.Names.Prefixed(quantity.GPU)
+	}
+	if free.Holds(size) {
+		return ""
 	}
 	for i, n := range size {
 		if n > 0 && free.At(i) < n {

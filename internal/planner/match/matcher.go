@@ -44,8 +44,11 @@ type Matcher struct {
 	inventory *inventory.Inventory
 	latencies map[pair]int64
 	traits    *offerClasses
-	tariffs   map[*v1alpha1.Price]*Tariff
-	classes   map[string]*Class
+	// lots are those of offers without regard to regions, and by them.
+	lots    [2]*alike.Lots
+	pricer  pricer
+	tariffs map[*v1alpha1.Price]*Tariff
+	classes map[string]*Class
 	lists
 	// numbers are those of offers by the facts that conditions look at, policies the
 	// answers of those that look at no intent.
@@ -68,6 +71,7 @@ type Matcher struct {
 func New(facts Facts, in *inventory.Inventory) *Matcher {
 	m := &Matcher{
 		facts: facts, inventory: in, traits: &offerClasses{number: map[trait]int32{}, of: make([]int32, len(in.Offers())), tariffs: make([]*Tariff, len(in.Offers()))},
+		lots:         [2]*alike.Lots{alike.NewLots(len(in.Offers()), false), alike.NewLots(len(in.Offers()), true)},
 		accelerators: map[string]bool{}, unsold: map[int32][]string{},
 		latencies: map[pair]int64{}, tariffs: map[*v1alpha1.Price]*Tariff{}, classes: map[string]*Class{},
 		lists:   lists{Budget: DefaultBudget, of: map[*Class]*buffers{}},
@@ -98,6 +102,9 @@ func (m *Matcher) Evaluated() int64 { return m.evaluated }
 func (m *Matcher) Describe(o *inventory.Offer) {
 	has := m.hasAccelerators(o)
 	m.numbers.Forget(o)
+	for _, l := range m.lots {
+		l.Describe(o)
+	}
 	m.traits.set(o, has, m.facts.GrowthApart)
 	delete(m.unsold, int32(o.Index)) //nolint:gosec // their number
 	if has && m.facts.Asked {

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -21,87 +23,66 @@ type Pricing struct {
 	// MilliCards are the thousandths of cards that the size takes.
 	MilliCards int64
 	Terms      Terms
+	// number among the pricings of its class.
+	number int32
 }
 
-// pricer prices the candidates of a class.
+// pricer prices the candidates of a class. A matcher has one, as it needs some room.
 type pricer struct {
 	matcher *Matcher
 	request *Request
-	// own: each candidate has a pricing of its own, as its terms need more of it
-	// than its price; alone: so has it, as next to nobody has a tariff in common.
-	own, alone bool
-	// sizes by trait, of offers that are not sold in steps; by the number of
-	// the tariff.
-	sizes []quantity.Vector
-	said  []said
-	all   []*Pricing
+	// own: each candidate has a pricing of its own, as its terms need more of it than its
+	// price.
+	own bool
+	// lots are the numbers of the offers' lots, said what was found for each lot, all is all
+	// that was made.
+	lots []int32
+	said []said
+	all  []*Pricing
 	// block is where the next are made, chunk how many at once.
 	block []Pricing
 	chunk int
 	in    *buffers
 }
 
-// said is what was found for a tariff the last time.
+// said is what was found for a lot, from its first offer, and how many candidates it has.
 type said struct {
-	tariff  *Tariff
-	region  string
 	pricing *Pricing
+	first   int32
+	offers  int32
 }
 
 func newPricer(m *Matcher, w *Request, candidates int, in *buffers) *pricer {
-	p := &pricer{matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), alone: 4*len(m.tariffs) > len(m.inventory.Offers()), chunk: 64}
-	if candidates > 0 {
-		p.sizes = make([]quantity.Vector, len(m.traits.stepped))
+	lots, last := m.lots[flag(w.moves())].Of(m.inventory.Offers())
+	p := &m.pricer
+	*p = pricer{
+		matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), chunk: 64,
+		lots: lots, said: slices.Grow(p.said[:0], int(last)+1)[:last+1], all: p.all[:0],
 	}
-	if p.own || p.alone {
+	clear(p.said)
+	if p.own || 4*int(last) > len(lots) {
 		p.chunk = max(candidates, 1)
 	}
 	return p
 }
 
-// of is the pricing of the i-th offer.
-func (p *pricer) of(o *inventory.Offer, i int) *Pricing {
-	trait, size := p.matcher.traits.of[i], quantity.Vector(nil)
-	stepped := p.matcher.traits.stepped[trait]
-	if !stepped {
-		size = p.sizes[trait]
-	}
-	if size == nil {
-		size = p.request.Size(o)
-		if !stepped {
-			p.sizes[trait] = size
-		}
-	}
-	t := p.matcher.traits.tariffs[i]
-	if t == nil {
-		t = p.matcher.TariffOf(o)
-	}
-	// A flat price is shared out by the offer's capacity.
-	if p.alone || stepped || t.Flat() {
-		return p.next(o, t, size)
-	}
-	for len(p.said) <= t.Number {
-		p.said = append(p.said, make([]said, max(t.Number+1, len(p.matcher.tariffs))-len(p.said))...)
-	}
-	was, region := &p.said[t.Number], ""
-	if p.request.moves() {
-		region = o.Location.Region
-	}
-	switch {
-	case was.tariff != t || &was.pricing.Size[0] != &size[0] || was.region != region:
-		*was = said{t, region, p.next(o, t, size)}
-	case p.own:
-		*p.room() = *was.pricing
-	}
-	if p.own {
-		return p.all[len(p.all)-1]
+// of is the pricing of the i-th offer; listed: it must be that of the offer.
+func (p *pricer) of(o *inventory.Offer, i int32, listed bool) *Pricing {
+	was := &p.said[p.lots[i]]
+	switch was.offers++; {
+	case was.pricing == nil:
+		was.pricing, was.first = p.next(o), i
+	case listed && p.own:
+		out := p.room()
+		*out = *was.pricing
+		return out
 	}
 	return was.pricing
 }
 
 // next is the pricing of an offer, made again.
-func (p *pricer) next(o *inventory.Offer, t *Tariff, size quantity.Vector) *Pricing {
-	out := p.room()
+func (p *pricer) next(o *inventory.Offer) *Pricing {
+	out, size, t := p.room(), p.request.Size(o), p.matcher.TariffOf(o)
 	*out = p.matcher.choosePrice(p.request, o, size)
 	out.Vague = t.Unpriced() || p.matcher.transferUnknown(p.request, o)
 	out.MilliCards = size.At(quantity.GPU) * 1000 / o.UnitsPerCard
@@ -124,7 +105,8 @@ func (p *pricer) room() *Pricing {
 func (p *pricer) finish(s *Class) {
 	w := p.request
 	s.Cheapest, s.Least = quantity.Unlimited, Floor{unbounded, unbounded, unbounded, quantity.Unlimited}
-	for _, x := range p.all {
+	for i, x := range p.all {
+		x.number = int32(i) //nolint:gosec // their number
 		if x.FailsMoney == "" {
 			s.Cheapest = min(s.Cheapest, x.Quote.Most())
 		}

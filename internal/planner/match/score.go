@@ -127,7 +127,14 @@ func resourceTerm(free, capacity, size quantity.Vector, cards bool) float64 {
 	}
 	if cards {
 		a := 0.5*gpu + 0.25*cpu + 0.25*memory
-		return a * (1 - max(0, gpu-min(cpu, memory)))
+		usable := cpu
+		if memory < cpu {
+			usable = memory
+		}
+		if gpu <= usable {
+			return a
+		}
+		return a * (1 - (gpu - usable))
 	}
 	return (0.5*cpu + 0.5*memory) * (1 - 0.5*gpu)
 }
@@ -135,11 +142,14 @@ func resourceTerm(free, capacity, size quantity.Vector, cards bool) float64 {
 // left is the fraction of a resource that stays free, from 0 to 1; of nothing
 // nothing is left.
 func left(free, capacity, size quantity.Vector, i int) float64 {
-	c := capacity.At(i)
-	if c <= 0 {
+	switch c, n := capacity.At(i), free.At(i)-size.At(i); {
+	case c <= 0 || n <= 0:
 		return 0
+	case n >= c:
+		return 1
+	default:
+		return float64(n) / float64(c)
 	}
-	return min(max(float64(free.At(i)-size.At(i))/float64(c), 0), 1)
 }
 
 // costTerm is 1 for a price of nothing and 0 for the most expensive candidate. An

@@ -66,6 +66,20 @@ func (v Vector) Deficit() int {
 	return -1
 }
 
+// Holds reports o ≤ v and that there is less than nothing of no resource; it may report false of
+// an o with more resources, which then has to be looked at resource by resource.
+func (v Vector) Holds(o Vector) bool {
+	if len(o) > len(v) {
+		return false
+	}
+	for i, n := range o {
+		if v[i] < n || v[i] < 0 {
+			return false
+		}
+	}
+	return v[len(o):].Deficit() < 0
+}
+
 // Negative is -v, as a new Vector.
 func (v Vector) Negative() Vector {
 	out := v.Clone()
