@@ -13,7 +13,7 @@ import (
 // checkSiblings holds what an intent says of others of its tenant against
 // those that there are (sorted by name). Few intents name others, so all of a
 // tenant's are checked whenever one changes.
-func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, linked func() map[string][]string, open func(*model.Intent) *strictyaml.Document) *model.Intent {
+func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, linked func() *links.Graph, open func(*model.Intent) *strictyaml.Document) *model.Intent {
 	from, renamed := in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom]
 	together, apart := in.Spec.Placement.Together, in.Spec.Placement.Apart
 	if !renamed && len(together) == 0 && len(apart) == 0 {
@@ -21,6 +21,7 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 	}
 	exists := func(name string) bool { return links.Find(all, name) != nil }
 	check := func(c *checker) {
+		circled := false
 		if renamed && exists(from) && from != in.Metadata.Name {
 			c.errorf(at("metadata", "annotations", v1alpha1.AnnotationRenamedFrom), "RenamedFromExists", "intent %s still exists, so this is no renaming; delete it or remove the annotation", from)
 		}
@@ -37,12 +38,13 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 					c.errorf(p, "BadName", "%s: %s is not the name of an intent; those of tenant %s can be named, without it: where another tenant's run is not told", p, name, tr.against.tenantName)
 				case !exists(name) && len(tr.frozen) > 0: // a file that cannot be read may hold it
 				case !exists(name):
-					c.warnf(p, "UnknownIntent", "%s: tenant %s has no intent %s%s", p, tr.against.tenantName, name, did(name, namesOf(all)))
+					c.warnf(p, "UnknownIntent", "%s: tenant %s has no intent %s%s", p, tr.against.tenantName, name, did(name, linked().Known()))
 				case list.field == "together":
-					if way := links.Way(all, name, in.Metadata.Name); way != nil {
-						c.warnf(p, "Cycle", "%s goes round: %s; to name it on one side is enough, and with both none of them is placed before the other", p, strings.Join(append([]string{in.Metadata.Name}, way...), " → "))
+					if circle := linked().Circle(in.Metadata.Name, name); circle != "" && !circled { // one of an intent is enough
+						circled = true
+						c.warnf(p, "Cycle", "%s goes round: %s; to name it on one side is enough, and with both none of them is placed before the other", p, circle)
 					}
-				case links.Belong(linked(), in.Metadata.Name, name):
+				case linked().Belong(in.Metadata.Name, name):
 					c.errorf(p, "Contradiction", "%s: %s must be together with %s, by what placement.together says of them or of others between them; take one of the two out", p, in.Metadata.Name, name)
 				}
 			}
@@ -65,12 +67,4 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 	refused := *in // the intent itself is shared with earlier Fleets
 	refused.Problem, refused.ProblemCode = problem, code
 	return &refused
-}
-
-func namesOf(all []*model.Intent) []string {
-	out := make([]string, len(all))
-	for i, in := range all {
-		out[i] = in.Metadata.Name
-	}
-	return out
 }

@@ -252,7 +252,7 @@ func (tr *tenantReading) gather(files []*file, store func(int) tree.Store) {
 		k := byPath[in.Path]
 		return files[k].open(in, store(k))
 	}
-	linked := sync.OnceValue(func() map[string][]string { return links.Of(list) })
+	linked := sync.OnceValue(func() *links.Graph { return links.New(list) })
 	tr.intents = make([]*model.Intent, 0, n)
 	for i := 0; i < len(list); {
 		j := i + 1
