@@ -229,6 +229,7 @@ func TestSight(t *testing.T) {
 		refuse []string
 	}{
 		{"vision", view.Viewer{Name: "ada", Groups: []string{"other", "team-vision"}}, []string{vision}, []string{nlp, "nlp/", "nlp-", "giant", "nlp and vision", "Mallory"}, []string{"/intents/nlp/giant", "/intents/nlp/giant/offers", "/peerings/rome/berlin", "/tenants/nlp", "/contracts/" + nlp}},
+		{"nlp", view.Viewer{Name: "bea", Groups: []string{"research"}}, []string{nlp}, []string{vision, "vision/", "vision-", "Mallory"}, []string{"/intents/vision/train", "/intents/vision/train/offers", "/peerings/rome/paris", "/tenants/vision", "/contracts/" + vision}},
 		{"none", view.Viewer{Name: "eve", Groups: []string{"team"}}, nil, []string{vision, nlp, "vision", "nlp", "giant"}, []string{"/intents/nlp/giant", "/intents/vision/train", "/peerings/rome/paris", "/tenants/vision", "/contracts/" + vision}},
 	}
 	for _, c := range cases {

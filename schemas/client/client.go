@@ -67,7 +67,7 @@ func New(o Options) (*Client, error) {
 	}
 	transport := o.Transport
 	if transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // the standard library's
+		t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 		if o.TLS != nil {
 			t.TLSClientConfig = o.TLS.Clone()
 		}

@@ -70,7 +70,7 @@ func reservations() []openapi.Route {
 			},
 		},
 		{Method: http.MethodDelete, Path: "/api/v2/reservations/{id}", ID: "release", Summary: "End a reservation; answered once that is on the ledger", Ports: agentsPort, Answers: openapi.Done(http.StatusNoContent, "it ends")},
-		{Method: http.MethodGet, Path: wire.InstructionsV1Path, ID: "getInstructionsV1", Summary: "What the cluster owes, for agents of the first form", Ports: agentsPort, Answers: openapi.OK[[]wire.Reservation]("its reservations as a provider")},
+		{Method: http.MethodGet, Path: wire.InstructionsV1Path, ID: "getInstructionsV1", Summary: "What the cluster owes, for v1 agents", Ports: agentsPort, Answers: openapi.OK[[]wire.Reservation]("its reservations as a provider")},
 		{
 			Method: http.MethodGet, Path: "/api/v2/clusters/{id}/instructions", ID: "getInstructions", Summary: "What the ledger says of a cluster", Ports: agentsPort,
 			Params:  append(poll("version at hand"), openapi.Param{Name: "after", In: openapi.InQuery, Text: "number of the ledger commit that this has to have read (seq)", Kind: openapi.Integer}),
