@@ -20,6 +20,7 @@
 //	draft      the working state of a round, and how it is taken back
 //	said       what offers fail, in words
 //	place      finds places for what jobs want, and takes them
+//	formulate  makes what came at once a problem in plain numbers, for batch
 //	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does
 //	contend    serves those that wait, in turn; some make others give way
@@ -72,7 +73,7 @@
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the
 //     others are package settle's.
 //   - serve, batch: serve.go: those that wait have their turns, and what came at once is
-//     solved as a batch (repair.go, problem.go), until nobody gives way.
+//     solved as a batch (repair.go, package formulate), until nobody gives way.
 //   - consolidate: consolidate.go: better offers are proposed or moved to, by a rule of
 //     savings against disruption; consolidate_whole.go: replicas that share a domain
 //     together.
@@ -134,7 +135,7 @@
 // By default 0.7 resources and 0.3 cost; what that is, and the other objectives, is in
 // package match and its terms. `objective: cost` is more than a weight for what is first
 // seen in one commit: such a batch is solved as a whole in plain numbers (repair.go,
-// problem.go, package batch) from where it was filled to. test/quality measures it against
+// packages formulate and batch) from where it was filled to. test/quality measures it against
 // an exact solver.
 //
 // # Invariants

@@ -84,6 +84,8 @@ type ruins struct {
 	// of it, where it shares one.
 	groups [][]int32
 	shared []shared
+	ruled  []ruled
+	units
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
 	cards [][]int64
@@ -97,18 +99,11 @@ type ruins struct {
 	cost  quantity.Micro
 	rand  uint64
 	// out are those who have lost their place, was where they had it, turn is
-	// the order in which they choose, lost the groups of which one found none.
+	// the order in which they choose.
 	out, turn []int32
 	was       []state
-	lost      []int32
 	// most is how many may be out.
 	most int
-}
-
-// shared is the domain of those of a group that have places.
-type shared struct {
-	domain int32
-	seats  int
 }
 
 // begin is a problem as it was given.
@@ -125,6 +120,8 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 	for i := range p.Kinds {
 		x.least = append(x.least, p.Kinds[i].least())
 	}
+	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
+	x.beginRules()
 	count := quantity.Micro(0)
 	for i := range p.Seats {
 		s := &p.Seats[i]
@@ -142,7 +139,7 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 			x.groups, x.shared = append(x.groups, nil), append(x.shared, shared{})
 		}
 		if s.At >= 0 {
-			x.join(s, p.Kinds[s.Kind].Places[s.At].Row, 1)
+			x.join(s, &p.Kinds[s.Kind].Places[s.At], 1)
 		}
 		if s.Group >= 0 {
 			x.groups[s.Group] = append(x.groups[s.Group], int32(i)) //nolint:gosec // their number
@@ -238,6 +235,7 @@ func (x *ruins) ruin() {
 			x.empty(k.Places[x.draw(n)].Row)
 		}
 	}
+	x.clear(s)
 	for n := x.draw(maxIdle); n > 0 && len(x.idle) > 0; n-- { // one may give way to several
 		x.eject(x.idle[x.draw(len(x.idle))], maxGroup)
 	}
@@ -292,7 +290,7 @@ func (x *ruins) vacate(i int32) {
 	x.cost -= pl.Price
 	x.take(pl.Row, x.size(k, s.at), -1)
 	x.charge(i, k, s.at, -1)
-	x.join(&x.Seats[i], pl.Row, -1)
+	x.join(&x.Seats[i], pl, -1)
 	for _, u := range s.on {
 		x.cards[pl.Row][u.Card] += u.N
 	}
@@ -316,7 +314,7 @@ func (x *ruins) seated(i, at int32, units []Units) {
 	x.cost += pl.Price
 	x.take(pl.Row, x.size(k, at), 1)
 	x.charge(i, k, at, 1)
-	x.join(&x.Seats[i], pl.Row, 1)
+	x.join(&x.Seats[i], pl, 1)
 	for _, u := range units {
 		x.cards[pl.Row][u.Card] -= u.N
 	}
@@ -342,13 +340,14 @@ func (x *ruins) take(row int32, size []int64, sign int64) {
 // shares reports whether a seat's group shares a domain.
 func (x *ruins) shares(s *Seat) bool { return len(x.Domains) > 0 && s.Shares >= 0 && s.Group >= 0 }
 
-// join notes that a seat takes a place on a row, or (-1) leaves it.
-func (x *ruins) join(s *Seat, row int32, n int) {
+// join notes that a seat takes a place, or (-1) leaves it.
+func (x *ruins) join(s *Seat, pl *Place, n int) {
 	if x.shares(s) {
 		g := &x.shared[s.Group]
-		g.domain = x.Domains[s.Shares][row]
+		g.domain = x.Domains[s.Shares][pl.Row]
 		g.seats += n
 	}
+	x.count(s, pl, int32(n)) //nolint:gosec // 1 or -1
 }
 
 // apart reports whether a row is in no domain, or in another than the seat's group.
@@ -406,40 +405,50 @@ func (x *ruins) fillUp(allowed quantity.Micro) bool {
 	for _, i := range x.turn {
 		rest += x.least[x.Seats[i].Kind]
 	}
-	x.lost = x.lost[:0]
 	for _, i := range x.turn {
 		s := &x.Seats[i]
-		rest -= x.least[s.Kind]
-		at := int32(Nowhere)
-		if s.Group < 0 || !slices.Contains(x.lost, s.Group) {
-			at = x.choose(i, shadow, blind)
-		}
-		if at < 0 {
-			if s.Stays {
+		if s.Group >= 0 {
+			if x.seats[i].at >= 0 || x.place[i] >= 0 {
+				continue // it had its turn with its group
+			}
+			for _, m := range x.groups[s.Group] {
+				rest -= x.least[x.Seats[m].Kind]
+			}
+			if !x.seatGroup(s.Group, shadow, blind) && !x.forgo(x.groups[s.Group]) {
 				return false
 			}
-			if s.Group >= 0 && !slices.Contains(x.lost, s.Group) {
-				x.lost = append(x.lost, s.Group)
+		} else {
+			rest -= x.least[s.Kind]
+			at := x.choose(i, x.among(s.Kind, shadow), blind)
+			if at < 0 && s.Stays {
+				return false
 			}
+			x.put(i, at)
 		}
-		x.put(i, at)
 		if x.cost+rest > allowed {
 			return false
 		}
 	}
-	for _, g := range x.lost {
-		for _, i := range x.groups[g] {
-			if x.seats[i].at < 0 {
-				continue
-			}
-			if x.Seats[i].Stays {
-				return false
-			}
-			x.vacate(i)
-			x.seated(i, Nowhere, nil)
-		}
-	}
 	return x.cost <= allowed
+}
+
+// forgo leaves seats without a place, and reports whether all may be.
+func (x *ruins) forgo(list []int32) bool {
+	for _, i := range list {
+		if x.Seats[i].Stays {
+			return false
+		}
+		x.seated(i, Nowhere, nil)
+	}
+	return true
+}
+
+// among are a kind's places in the order in which they are looked at; nil: as they are.
+func (x *ruins) among(kind int32, shadow bool) []int32 {
+	if shadow {
+		return x.ranked[kind]
+	}
+	return nil
 }
 
 // put lays a seat's units and seats it.
@@ -460,18 +469,22 @@ func (x *ruins) put(i, at int32) {
 	x.seated(i, at, on)
 }
 
-// choose is the first place that has room. Now and then one is overlooked, for
-// somebody who comes later.
-func (x *ruins) choose(seat int32, shadow bool, blind int) int32 {
+// choose is the first place that has room, of some or (nil) of all. Now and then one is
+// overlooked, for somebody who comes later.
+func (x *ruins) choose(seat int32, among []int32, blind int) int32 {
 	kind := x.Seats[seat].Kind
-	k, ranked := &x.Kinds[kind], x.ranked[kind]
-	looked := 0
+	k := &x.Kinds[kind]
+	looked, most := 0, len(k.Places)
+	if among != nil {
+		most = len(among)
+	}
 	defer func() { x.looks -= 1 + looked/placesALook }()
+	x.consider(&x.Seats[seat])
 next:
-	for ; looked < len(k.Places); looked++ {
+	for ; looked < most; looked++ {
 		at := looked
-		if shadow {
-			at = int(ranked[looked])
+		if among != nil {
+			at = int(among[looked])
 		}
 		pl := &k.Places[at]
 		size, room := k.Sizes[at*x.n:][:x.n:x.n], x.rooms[int(pl.Row)*x.n:][:x.n:x.n]
@@ -480,7 +493,7 @@ next:
 				continue next
 			}
 		}
-		if x.apart(&x.Seats[seat], pl.Row) {
+		if x.apart(&x.Seats[seat], pl.Row) || x.breaks(&x.Seats[seat], pl) {
 			continue
 		}
 		if cards := x.cards[pl.Row]; cards != nil && !x.Rows[pl.Row].hosts(cards, size[0], pl.Loose) {

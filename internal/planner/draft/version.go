@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesDenialsSeen
+const Rules = RulesUnits
 
 // The changes, by the number that they came with.
 const (
@@ -64,4 +64,8 @@ const (
 	// the round that sees it, and not from the next (denials.go); a contract that was
 	// denied when it was released for something else counts (refused.go).
 	RulesDenialsSeen = 14
+	// RulesUnits: batches are solved with spreads, budgets of several replicas, and intents
+	// that are together or apart as units of the search, and what has no place counts for 20
+	// times the most expensive place, whatever the currency (package formulate).
+	RulesUnits = 15
 )

@@ -51,7 +51,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
 	within := withinRules(r, j, q, placed, except)
-	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.apart[k]) == 0 {
+	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
 		return nil
 	}
 	x := &Rules{only: q.provider, within: within}
@@ -60,12 +60,12 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 		x.Spread = append(x.Spread, r.spreadRule(&p.Spread[i], j, s, replica, placed, except))
 	}
 	for _, name := range related.Together[k] {
-		if at := r.providersOf(j.TenantName, name, false); len(at) > 0 {
+		if at := r.ProvidersOf(j.TenantName, name, false); len(at) > 0 {
 			x.Together = append(x.Together, neighbour{name, at})
 		}
 	}
-	for _, name := range related.apart[k] {
-		for _, provider := range r.providersOf(j.TenantName, name, true) {
+	for _, name := range related.Apart[k] {
+		for _, provider := range r.ProvidersOf(j.TenantName, name, true) {
 			if x.Apart == nil {
 				x.Apart = map[string]string{}
 			}

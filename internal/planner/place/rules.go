@@ -119,7 +119,7 @@ func (x *Rules) brokenText(s *match.Class, rejects func(*match.Candidate) string
 
 // relations are the intents that must be together, over any number of steps,
 // and apart, each from both sides: the one that comes second follows.
-type relations struct{ Together, apart map[[2]string][]string }
+type relations struct{ Together, Apart map[[2]string][]string }
 
 // BelongTogether reports whether a job's intent must be where another of its
 // tenant is. It would not be served in that one's place.
@@ -132,7 +132,7 @@ func (r *Placer) Relations() *relations {
 	if r.Related != nil {
 		return r.Related
 	}
-	out := &relations{Together: map[[2]string][]string{}, apart: map[[2]string][]string{}}
+	out := &relations{Together: map[[2]string][]string{}, Apart: map[[2]string][]string{}}
 	r.Related = out
 	direct := map[[2]string][]string{}
 	link := func(m map[[2]string][]string, tenant, a, b string) {
@@ -148,12 +148,12 @@ func (r *Placer) Relations() *relations {
 			link(direct, in.Metadata.Namespace, in.Metadata.Name, name)
 		}
 		for _, name := range p.Apart {
-			link(out.apart, in.Metadata.Namespace, in.Metadata.Name, name)
+			link(out.Apart, in.Metadata.Namespace, in.Metadata.Name, name)
 		}
 	}
-	for k, list := range out.apart {
+	for k, list := range out.Apart {
 		slices.Sort(list)
-		out.apart[k] = slices.Compact(list)
+		out.Apart[k] = slices.Compact(list)
 	}
 	for k := range direct {
 		if out.Together[k] != nil {
@@ -175,10 +175,10 @@ func (r *Placer) Relations() *relations {
 	return out
 }
 
-// providersOf are the providers of an intent's contracts, in order: of those
+// ProvidersOf are the providers of an intent's contracts, in order: of those
 // that are charged and whose provider is not lost, or of all that are held,
 // draining ones included.
-func (r *Placer) providersOf(tenant, name string, held bool) []string {
+func (r *Placer) ProvidersOf(tenant, name string, held bool) []string {
 	var out []string
 	add := func(c *v1alpha1.Contract) {
 		if o := r.OfferOf(c); !held && o != nil && o.State == model.Lost {

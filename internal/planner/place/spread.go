@@ -33,7 +33,7 @@ type spreadRule struct {
 }
 
 func (r *Placer) spreadRule(sp *v1alpha1.Spread, j *draft.Job, s *match.Class, replica int32, placed, except []*v1alpha1.Contract) spreadRule {
-	x := spreadRule{By: sp.By, label: sp.Label, maxSkew: int(max(sp.MaxSkew, 1)), MinDomains: int(sp.MinDomains), domains: domainsOf(s, sp.By, sp.Label)}
+	x := spreadRule{By: sp.By, label: sp.Label, maxSkew: int(max(sp.MaxSkew, 1)), MinDomains: int(sp.MinDomains), domains: DomainsOf(s, sp.By, sp.Label)}
 	x.used = make([]int, len(x.domains))
 	type seat struct {
 		replica int32
@@ -147,8 +147,8 @@ func (r *Placer) DomainOf(c *v1alpha1.Contract, by, label string) string {
 	return match.DomainAt(cluster, c.Spec.Provider, at, by, label)
 }
 
-// domainsOf are those of the candidates that a class could ever use, in order.
-func domainsOf(s *match.Class, by, label string) []string {
+// DomainsOf are those of the candidates that a class could ever use, in order.
+func DomainsOf(s *match.Class, by, label string) []string {
 	memo, key := memoOf(s), match.KindOf(by, label)
 	if list, known := memo.spreads[key]; known {
 		return list

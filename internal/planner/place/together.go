@@ -67,7 +67,7 @@ func (r *Placer) unitOf(j *draft.Job, q Request) *unit {
 	}
 	u := &unit{r, []*draft.Job{j}}
 	for _, name := range names {
-		if len(r.providersOf(j.TenantName, name, false)) > 0 {
+		if len(r.ProvidersOf(j.TenantName, name, false)) > 0 {
 			return nil
 		}
 		if other := r.JobOf(j.TenantName, name); other != nil && len(other.Tasks) > 0 && !other.Finding() {
