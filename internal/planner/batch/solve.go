@@ -14,6 +14,8 @@ const (
 	// fewestRuined to mostRuined seats lose their places before no more are added:
 	// now few, now many.
 	fewestRuined, mostRuined = 4, 84
+	// seatsARuin is from how many seats on a ruin counts as several.
+	seatsARuin = 24
 	// maxGroup is the largest group that loses its places for others.
 	maxGroup = 24
 	// maxIdle is below how many seats without a place choose with those who lost theirs.
@@ -165,7 +167,7 @@ func (x *ruins) search(part float64) bool {
 	kept := slices.Clone(x.seats)
 	times := min(len(x.seats)*ruinsPerSeat, maxRuins)
 	most, dirty := quantity.Micro(part*float64(x.mean)), false
-	for n := 0; n < times && x.looks > 0; n++ {
+	for n := 0; n < times && x.looks > 0; n += 1 + len(x.out)/seatsARuin {
 		before := x.cost
 		x.ruin()
 		allowed := best + most*quantity.Micro(times-n)/quantity.Micro(times)
@@ -220,19 +222,17 @@ func (x *ruins) ruin() {
 	at := int32(x.draw(len(x.seats))) //nolint:gosec // below their number
 	s := &x.Seats[at]
 	x.eject(at, math.MaxInt)
-	k := &x.Kinds[s.Kind]
-	price := k.Nowhere
 	if here := x.was[0].at; here >= 0 {
-		price = k.Places[here].Price
-		x.empty(k.Places[here].Row)
-	}
-	last := 0
-	for last < len(k.Places) && k.Places[last].Price <= price {
-		last++
+		x.empty(x.Kinds[s.Kind].Places[here].Row)
 	}
 	for range 1 + x.draw(4) {
-		if n := min(last+4, len(k.Places)); n > 0 {
-			x.empty(k.Places[x.draw(n)].Row)
+		n := 0 // it, or one of those who lost their place for it
+		if x.draw(2) == 0 {
+			n = x.draw(len(x.out))
+		}
+		k := &x.Kinds[x.Seats[x.out[n]].Kind]
+		if last := min(x.asCheap(k, x.was[n].at)+4, len(k.Places)); last > 0 {
+			x.empty(k.Places[x.draw(last)].Row)
 		}
 	}
 	x.clear(s)
@@ -242,6 +242,21 @@ func (x *ruins) ruin() {
 	for _, i := range x.out {
 		x.vacate(i)
 	}
+}
+
+// asCheap is how many places of a kind cost no more than one, all where that is none.
+func (x *ruins) asCheap(k *Kind, at int32) int {
+	price := k.Nowhere
+	if at >= 0 {
+		price = k.Places[at].Price
+	}
+	n, _ := slices.BinarySearchFunc(k.Places, price, func(pl Place, price quantity.Micro) int {
+		if pl.Price <= price {
+			return -1
+		}
+		return 1
+	})
+	return n
 }
 
 // empty marks those on a row, or as many of them as may still be out.
