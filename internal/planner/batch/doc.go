@@ -12,6 +12,15 @@
 // after Polyak (Held, Wolfe, Crowder: Validation of subgradient optimization, 1974).
 // Groups choose as a whole (units.go).
 //
+//	problem.go  what a problem is
+//	deck.go     how units lie on a row's cards
+//	rules.go    what seats must keep to among themselves
+//	shadow.go   shadow prices
+//	state.go    where seats are, and what is free
+//	units.go    groups choose a domain
+//	ruin.go     who loses a place
+//	solve.go    the search
+//
 // Invariants:
 //   - What Solve returns takes no more of any row or account than it has, lays units
 //     on cards as Row.Cards shows, leaves nobody without a place who must have one, and a

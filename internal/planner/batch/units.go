@@ -170,27 +170,3 @@ func (x *ruins) unseat(list []int32) {
 		x.vacate(i)
 	}
 }
-
-// clear makes room for a seat whose group shares a domain, in one of those, and for one that
-// must be apart from others.
-func (x *ruins) clear(s *Seat) {
-	if x.shares(s) {
-		if list := x.domainsOf(s.Group); len(list) > 0 {
-			in := x.placesBy(within{s.Shares, s.Kind})[list[x.draw(min(len(list), domainsNear))].domain][0]
-			for range 1 + x.draw(3) {
-				x.empty(x.Kinds[s.Kind].Places[in[x.draw(len(in))]].Row)
-			}
-		}
-	}
-	if len(x.Rules) == 0 || s.Rule < 0 {
-		return
-	}
-	if apart := x.Rules[s.Rule].Apart; len(apart) > 0 {
-		if list := x.ruled[apart[x.draw(len(apart))]].under; len(list) > 0 {
-			x.eject(list[x.draw(len(list))], maxGroup)
-		}
-	}
-}
-
-// domainsNear is how many of the cheapest domains room is made in.
-const domainsNear = 6
