@@ -67,6 +67,9 @@ var scales = []scale{{20, 16}, {60, 50}, {200, 150}}
 type family struct {
 	name string
 	make func(g *generator)
+	// unsolved: batches are not solved with what it asks for, and how far it is from what
+	// is known is measured alone.
+	unsolved bool
 }
 
 // generator makes one mix.
@@ -79,18 +82,18 @@ type generator struct {
 }
 
 var families = []family{
-	{"dimensions", func(g *generator) { g.sell(sale{}); g.ask(demand{tight: true}) }},
-	{"priceparts", func(g *generator) { g.sell(sale{parts: true}); g.ask(demand{tight: true}) }},
-	{"data", func(g *generator) { g.sell(sale{parts: true}); g.ask(demand{}); g.data() }},
-	{"cpumix", func(g *generator) { g.sell(sale{parts: true, processors: 40}); g.ask(demand{processors: 50}) }},
-	{"spread", func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 50}); g.spread() }},
-	{"split", func(g *generator) { g.sell(sale{}); g.ask(demand{large: 25}); g.split() }},
-	{"together", func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.relate() }},
-	{"gangs", func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 40}); g.gangs() }},
-	{"tenants", func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.limit() }},
-	{"yen", func(g *generator) { g.sell(sale{rate: 150}); g.ask(demand{tight: true}); g.currency = "JPY" }},
-	{"pools", func(g *generator) { g.sell(sale{pools: true}); g.ask(demand{tight: true}) }},
-	{"shares", func(g *generator) { g.sell(sale{quarters: true}); g.ask(demand{shares: 45}) }},
+	{name: "dimensions", make: func(g *generator) { g.sell(sale{}); g.ask(demand{tight: true}) }},
+	{name: "priceparts", make: func(g *generator) { g.sell(sale{parts: true}); g.ask(demand{tight: true}) }},
+	{name: "data", make: func(g *generator) { g.sell(sale{parts: true}); g.ask(demand{}); g.data() }},
+	{name: "cpumix", make: func(g *generator) { g.sell(sale{parts: true, processors: 40}); g.ask(demand{processors: 50}) }},
+	{name: "spread", make: func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 50}); g.spread() }},
+	{name: "split", unsolved: true, make: func(g *generator) { g.sell(sale{}); g.ask(demand{large: 25}); g.split() }},
+	{name: "together", make: func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.relate() }},
+	{name: "gangs", make: func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 40}); g.gangs() }},
+	{name: "tenants", make: func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.limit() }},
+	{name: "yen", make: func(g *generator) { g.sell(sale{rate: 150}); g.ask(demand{tight: true}); g.currency = "JPY" }},
+	{name: "pools", make: func(g *generator) { g.sell(sale{pools: true}); g.ask(demand{tight: true}) }},
+	{name: "shares", make: func(g *generator) { g.sell(sale{quarters: true}); g.ask(demand{shares: 45}) }},
 }
 
 // draw makes the mix of a seed. Its price list is its own: kinds of machine as they are
