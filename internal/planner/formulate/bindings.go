@@ -77,7 +77,8 @@ func (b *bindings) unfit(j *draft.Job) bool {
 	return ruled && (!b.whole(j) || len(b.placer.W.Ledger.ByIntent(j.TenantName, j.Name)) > 0)
 }
 
-// bind finds those that a job is together with. One that shares less than a provider stays,
+// bind finds those that a job is together with: all have a place or none has; one that has
+// a place may leave it where the others have nothing, and they wait. One that shares less than a provider stays,
 // and so does one that belongs to an intent which is not here.
 func (b *bindings) bind(j *draft.Job) {
 	names := b.placer.Relations().Together[draft.KeyOfJob(j)]
@@ -87,12 +88,20 @@ func (b *bindings) bind(j *draft.Job) {
 	home := b.home(j)
 	for _, name := range names {
 		other := b.placer.JobOf(j.TenantName, name)
+		if home != "" && b.hasNothing(j.TenantName, name, other) {
+			continue // it follows, wherever this one is
+		}
 		if other == nil || b.members[other] == nil || b.home(other) != home {
 			b.stay[j] = true
 			continue
 		}
 		b.with[j] = append(b.with[j], other)
 	}
+}
+
+// hasNothing reports whether an intent holds nothing anywhere.
+func (b *bindings) hasNothing(tenant, name string, j *draft.Job) bool {
+	return (j == nil || len(j.Live) == 0 && b.home(j) == "") && len(b.placer.W.Ledger.ByIntent(tenant, name)) == 0
 }
 
 // home is the provider of a job's first seat, "" for none.
