@@ -23,6 +23,7 @@
 //	said       what offers fail, in words
 //	rules      where other replicas and intents are, and what keeps one from a provider
 //	place      finds places for what jobs want, and takes them
+//	formulate  makes what came at once a problem in plain numbers, for batch
 //	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does
 //	consolidate  moves what works to offers that have become better
@@ -76,7 +77,7 @@
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the
 //     others are package settle's.
 //   - serve, batch: serve.go: those that wait have their turns, and what came at once is
-//     solved as a batch (repair.go, problem.go), until nobody gives way.
+//     solved as a batch (repair.go, package formulate), until nobody gives way.
 //   - consolidate: package consolidate: better offers are proposed or moved to, by a rule
 //     of savings against disruption.
 //   - conclude: decision.go, states.go, ledger.go: decisions and what is written.
@@ -137,7 +138,7 @@
 // By default 0.7 resources and 0.3 cost; what that is, and the other objectives, is in
 // package match and its terms. `objective: cost` is more than a weight for what is first
 // seen in one commit: such a batch is solved as a whole in plain numbers (repair.go,
-// problem.go, package batch) from where it was filled to. test/quality measures it against
+// packages formulate and batch) from where it was filled to. test/quality measures it against
 // an exact solver.
 //
 // # Invariants

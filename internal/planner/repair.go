@@ -7,10 +7,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/formulate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // A batch is what was first seen at once, with one priority. Filled one after
@@ -20,18 +20,10 @@ import (
 // (package batch) from where it was filled to.
 //
 // Nothing is moved but what this very round placed; whoever was first seen at
-// another time, or has another priority, is not touched. A gang stays whole.
+// another time, or has another priority, is not touched. A gang stays whole, and so
+// do intents that are together; spreads, budgets and who is apart are rules of the search.
 // What is found is booked like any placement, whole or not at all: a limit of a
 // tenant or an intent may not allow it.
-
-// unplacedCard is what a replica without a place counts for, for each card and
-// hour, and unplacedCore for each core of one that asks for no card, in
-// millionths of the fleet's currency: far above any price, so that placing
-// more goes before placing cheaper.
-const (
-	unplacedCard = 100 * 1_000_000
-	unplacedCore = 10 * 1_000_000
-)
 
 // maxLooks bounds what the repairs of one round look at, so that whoever waits
 // for the round (a reservation, another tenant) waits for seconds at most,
@@ -123,7 +115,7 @@ func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 func (p *repairs) solve(extras []*place.Seat) {
 	all := append(slices.Clip(p.seats), extras...)
 	for _, plain := range [...]bool{false, true} {
-		b := p.problemOf(all, plain)
+		b := formulate.Of(&p.Placer, all, plain)
 		found := batch.Solve(&b.Problem, p.looks)
 		if p.looks = found.Looks; !found.Cheaper {
 			return
@@ -151,22 +143,23 @@ func (p *repairs) solve(extras []*place.Seat) {
 }
 
 // book makes the seats of a problem sit where it was solved to, or none of them.
-func (p *repairs) book(b *problem, found *batch.Answer) bool {
+func (p *repairs) book(b *formulate.Problem, found *batch.Answer) bool {
 	at := found.At
 	var moved []*place.Seat
 	to, on := map[*place.Seat]*inventory.Offer{}, map[*place.Seat][]batch.Units{}
-	for i, s := range b.seats {
+	for i, s := range b.Replicas {
 		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
 			continue
 		}
 		moved = append(moved, s)
 		on[s] = found.On[i]
 		if at[i] >= 0 {
-			to[s] = b.offers[b.Kinds[b.Seats[i].Kind].Places[at[i]].Row]
+			to[s] = b.Offer(i, at[i])
 		}
 	}
 	made, sits := map[*place.Seat]*v1alpha1.Contract{}, map[*place.Seat]*match.Candidate{}
 	booked := p.Try(func() bool {
+		spent := spendingsOf(b, func(i int) bool { return b.Replicas[i].At != nil && at[i] >= 0 && to[b.Replicas[i]] == nil })
 		for _, s := range moved {
 			if s.Contract != nil {
 				p.Put(s.Contract, nil)
@@ -177,7 +170,7 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 				continue
 			}
 			p.Match.Trim()
-			if made[s], sits[s] = p.take(s, to[s], on[s]); made[s] == nil {
+			if made[s], sits[s] = p.take(s, to[s], on[s], spent[s.Job]); made[s] == nil {
 				return false
 			}
 		}
@@ -194,15 +187,15 @@ func (p *repairs) book(b *problem, found *batch.Answer) bool {
 
 // take books a seat's contract on an offer and on cards, nil where it does not fit or
 // a limit forbids it, and what of the offer a seat keeps.
-func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units) (made *v1alpha1.Contract, at *match.Candidate) {
+func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units, spent *spending) (made *v1alpha1.Contract, at *match.Candidate) {
 	of := s.Class
 	p.Match.Refresh(of)
 	c := of.Of(o)
 	if c.Fails != "" {
 		return nil, nil
 	}
-	q := p.For(s.Job, place.Request{}, 1, s.First) // alone where a budget of its own limits it (Movable)
-	l := p.LimitsFor(s.Job, q, of, match.SpendLimits{}, 0)
+	q := p.For(s.Job, place.Request{}, 1, spent.first...)
+	l := p.LimitsFor(s.Job, q, of, spent.SpendLimits, 0)
 	if l.Rejects(c) != "" {
 		return nil, nil
 	}
@@ -219,15 +212,40 @@ func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units) (mad
 		}
 	}
 	p.Put(nil, made)
+	spent.add(c, s.Job.Seconds)
 	return made, c.Fixed()
 }
 
-// penalty is what a replica without a place counts for.
-func penalty(s *match.Class) quantity.Micro {
-	if s.Request.GPU == nil {
-		return unplacedCore * quantity.Micro(max(s.Request.Need.At(quantity.CPU)/1000, 1))
+// spending is what a job's seats come to that have their places, and the contracts with
+// which all of them came to the batch.
+type spending struct {
+	match.SpendLimits
+	first []*v1alpha1.Contract
+}
+
+// spendings are those of all jobs.
+type spendings map[*draft.Job]*spending
+
+// spendingsOf begins with those of a problem that keep their places.
+func spendingsOf(b *formulate.Problem, stays func(int) bool) spendings {
+	x := spendings{}
+	for i, s := range b.Replicas {
+		if x[s.Job] == nil {
+			x[s.Job] = &spending{}
+		}
+		if s.First != nil {
+			x[s.Job].first = append(x[s.Job].first, s.First)
+		}
+		if stays(i) {
+			x[s.Job].add(s.At, s.Job.Seconds)
+		}
 	}
-	return unplacedCard * quantity.Micro(s.Request.GPU.Count)
+	return x
+}
+
+func (x *spending) add(c *match.Candidate, seconds int64) {
+	x.Hourly += c.Quote.Most()
+	x.Total += c.Quote.Most().ForSeconds(seconds)
 }
 
 // seal writes what the repair came to into the decisions, and reports whether

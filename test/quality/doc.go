@@ -19,6 +19,14 @@
 // simulation; the optimum is that of somebody who knows beforehand who comes and
 // goes, and moves nobody.
 //
+// Families (families_test.go): batches that ask for more than one replica on one offer in
+// whole cards, each with an exact model (families_lp_test.go) and sums of its own for what
+// a plan costs and breaks (families_check_test.go). Their price lists are drawn from the
+// real ones; what has no place counts 20 times the most expensive card, or core, that is
+// sold. The best known result of each mix is in testdata/references.json with the digest
+// of its program, its bound and who found it: -solve 1m asks cbc again, for -seeds, -sizes
+// and -family, and keeps what is better. Without cbc the stored ones are compared with.
+//
 // The instances that take cbc more than a few seconds are solved with -full
 // (make test-full); test/bench/RESULTS.md holds their results.
 package quality

@@ -10,11 +10,22 @@
 // (record to record). Half of the times they choose by shadow prices, the
 // multipliers of the assignment's Lagrangian relaxation, found by subgradient steps
 // after Polyak (Held, Wolfe, Crowder: Validation of subgradient optimization, 1974).
+// Groups choose as a whole (units.go).
+//
+//	problem.go  what a problem is
+//	deck.go     how units lie on a row's cards
+//	rules.go    what seats must keep to among themselves
+//	shadow.go   shadow prices
+//	state.go    where seats are, and what is free
+//	units.go    groups choose a domain
+//	ruin.go     who loses a place
+//	solve.go    the search
 //
 // Invariants:
 //   - What Solve returns takes no more of any row or account than it has, lays units
 //     on cards as Row.Cards shows, leaves nobody without a place who must have one, and a
-//     group whole or without any.
+//     group whole or without any. It keeps to all rules (rules.go): spreads, who is apart,
+//     and what may be spent on several.
 //   - It costs no more than what it was given.
 //   - Equal problems have equal answers: choices are drawn from a fixed sequence,
 //     and no sum of floating-point numbers is fused.

@@ -16,9 +16,11 @@ type Problem struct {
 	// Accounts are what tenants may still spend in addition to what their seats do, so many
 	// numbers each as a place charges.
 	Accounts [][]int64
-	// Domains are, for each kind of domain that groups may share, the number of that in
-	// which each row is, Nowhere for none.
+	// Domains are, for each kind of domain that groups may share or rules go by, the number
+	// of that in which each row is, Nowhere for none.
 	Domains [][]int32
+	// Rules are on seats among themselves.
+	Rules []Rule
 }
 
 // Row is where seats can be: an offer.
@@ -52,7 +54,9 @@ type Kind struct {
 // Place is one row and what it costs an hour.
 type Place struct {
 	Price quantity.Micro
-	Row   int32
+	// Most is what it counts for its rule's.
+	Most quantity.Micro
+	Row  int32
 	// Loose: units may lie on any cards.
 	Loose bool
 }
@@ -72,6 +76,8 @@ type Seat struct {
 	Shares int32
 	// Account that is charged; below 0: none.
 	Account int32
+	// Rule that it is under; below 0: none. A problem without Rules needs none.
+	Rule int32
 	// On is where its units lie now.
 	On []Units
 }

@@ -32,7 +32,7 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 		k := Kind{Nowhere: 100, Cards: number("cards", 0, 5), Cores: number("cpu", 0, 3)}
 		for r := range p.Rows {
 			if rapid.IntRange(0, 3).Draw(t, "place") > 0 {
-				k.Places = append(k.Places, Place{Price: quantity.Micro(number("price", 1, 20)), Row: int32(r), Loose: rapid.IntRange(0, 3).Draw(t, "loose") == 0})
+				k.Places = append(k.Places, Place{Price: quantity.Micro(number("price", 1, 20)), Most: quantity.Micro(number("most", 1, 20)), Row: int32(r), Loose: rapid.IntRange(0, 3).Draw(t, "loose") == 0})
 			}
 		}
 		slices.SortStableFunc(k.Places, func(a, b Place) int { return int(a.Price - b.Price) })
@@ -42,6 +42,7 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 		p.Kinds = append(p.Kinds, k)
 	}
 	p.Accounts = [][]int64{{number("money", 0, 40), number("quota", 0, 12)}}
+	p.Domains = drawnDomains(t, len(p.Rows))
 	groups := int32(0)
 	for len(p.Seats) < seats {
 		kind, together := int32(rapid.IntRange(0, len(p.Kinds)-1).Draw(t, "kind")), rapid.IntRange(1, 3).Draw(t, "together")
@@ -50,11 +51,12 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 			group, groups = groups, groups+1
 		}
 		from, account := len(p.Seats), int32(rapid.IntRange(-1, 0).Draw(t, "account"))
+		shares, rule := p.drawnRule(t, group)
 		for range together {
-			p.Seats = append(p.Seats, Seat{Kind: kind, At: Nowhere, Group: group, Account: account})
+			p.Seats = append(p.Seats, Seat{Kind: kind, At: Nowhere, Group: group, Shares: shares, Account: account, Rule: rule})
 		}
 		if rapid.Bool().Draw(t, "placed") {
-			p.fill(from, group < 0 && rapid.Bool().Draw(t, "stays"))
+			p.fill(from, group < 0 && rule < 0 && rapid.Bool().Draw(t, "stays"))
 		}
 	}
 	return p
@@ -70,6 +72,8 @@ func (p *Problem) fill(from int, stays bool) {
 			for r, takes := range size {
 				fits = fits && takes <= x.room(pl.Row)[r]
 			}
+			x.consider(&p.Seats[i])
+			fits = fits && !x.apart(&p.Seats[i], pl.Row) && !x.breaks(&p.Seats[i], &pl)
 			if fits && x.affords(int32(i), &p.Kinds[p.Seats[i].Kind], int32(n)) && p.Rows[pl.Row].hosts(x.cards[pl.Row], size[0], pl.Loose) {
 				at = int32(n)
 			}
@@ -163,7 +167,7 @@ func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 			return "units do not lie on the cards of a row", 0
 		}
 	}
-	return "", cost
+	return p.judgeRules(at), cost
 }
 
 // lies reports whether all units lie on cards in some way.

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesNodes
+const Rules = RulesUnits
 
 // The changes, by the number that they came with.
 const (
@@ -67,4 +67,8 @@ const (
 	// RulesNodes: an offer that tells its nodes is sold by the node, and contracts with
 	// accelerators name those on which they lie (package nodes).
 	RulesNodes = 15
+	// RulesUnits: batches are solved with spreads, budgets of several replicas, and intents
+	// that are together or apart as units of the search, and what has no place counts for 20
+	// times the most expensive place, whatever the currency (package formulate).
+	RulesUnits = 16
 )

@@ -59,7 +59,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	x.Spread = make([]rules.Spread, 0, len(p.Spread))
 	for i := range p.Spread {
 		sp := &p.Spread[i]
-		x.Spread = append(x.Spread, rules.SpreadOf(&r.Draft, sp, j, domainsOf(s, sp.By, sp.Label), replica, placed, except))
+		x.Spread = append(x.Spread, rules.SpreadOf(&r.Draft, sp, j, DomainsOf(s, sp.By, sp.Label), replica, placed, except))
 	}
 	for _, name := range related.Together[k] {
 		if at := rules.ProvidersOf(&r.Draft, j.TenantName, name, false); len(at) > 0 {

@@ -22,8 +22,8 @@ func memoOf(s *match.Class) *classMemo {
 	return m
 }
 
-// domainsOf are those of the candidates that a class could ever use, in order.
-func domainsOf(s *match.Class, by, label string) []string {
+// DomainsOf are those of the candidates that a class could ever use, in order.
+func DomainsOf(s *match.Class, by, label string) []string {
 	memo, key := memoOf(s), match.KindOf(by, label)
 	if list, known := memo.spreads[key]; known {
 		return list

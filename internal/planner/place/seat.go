@@ -39,8 +39,7 @@ type Seat struct {
 }
 
 // Movable reports whether an intent wants nothing but a low price, and can be
-// moved within its batch: budgets of several replicas are shared out when they
-// are placed.
+// moved within its batch: what depends on others of its replicas goes as a whole.
 func (r *Placer) Movable(j *draft.Job) bool {
 	if j.In == nil || j.Finding() {
 		return false
@@ -48,14 +47,19 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if w := r.Match.WeightsOf(&j.In.Spec); !w.ByCostAlone() {
 		return false
 	}
-	if j.In.Spec.Split != nil || j.Avoid != nil || r.Ruled(j) || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
+	if j.In.Spec.Split != nil || j.Avoid != nil || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
 		return false
 	}
 	if j.Replicas() == 1 {
 		return true
 	}
-	own := r.For(j, Request{}, 1).spending.Money
-	return own.Hourly >= quantity.Unlimited && own.HourlySpot >= quantity.Unlimited && own.Total >= quantity.Unlimited
+	own := MoneyWithout(r, j, nil)
+	return (j.Gang() || !r.Ruled(j) && own.Hourly >= quantity.Unlimited) && own.HourlySpot == own.Hourly && own.Total >= quantity.Unlimited
+}
+
+// MoneyWithout is what a job may spend if it had none of some contracts.
+func MoneyWithout(r *Placer, j *draft.Job, except []*v1alpha1.Contract) match.SpendLimits {
+	return r.For(j, Request{}, 1, except...).spending.Money
 }
 
 // Ruled reports whether an intent's place depends on where others are.
@@ -66,7 +70,7 @@ func (r *Placer) Ruled(j *draft.Job) bool {
 
 // sit notes a replica that was placed, for the repair of its batch.
 func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
-	if !q.InBatch || q.Only != nil || q.provider != "" || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract.Decision.Claimed != "" || !r.Movable(j) {
+	if !q.InBatch || q.Only != nil || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract.Decision.Claimed != "" || !r.Movable(j) {
 		return
 	}
 	mine := s // only what is kept is allocated

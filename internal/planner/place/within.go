@@ -24,7 +24,7 @@ import (
 //
 // Preferred is the same as long as a domain has room, and none is kept to otherwise.
 // Intents that are together count as one. package batch keeps what it moves in one
-// domain too (planner/problem.go).
+// domain too (package formulate).
 
 // WithinOf is the kind of domain that an intent's replicas share; false where they may be
 // anywhere.

@@ -1,11 +1,10 @@
-package planner
+package formulate
 
 import (
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
-	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
@@ -14,21 +13,33 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// problem is a batch in numbers, and what they stand for.
-type problem struct {
+// Problem is a batch in numbers, and what they stand for.
+type Problem struct {
 	batch.Problem
-	seats []*place.Seat
+	// Replicas are the seats, in the problem's order.
+	Replicas []*place.Seat
+	placer   *place.Placer
 	// deals are, for each kind, what its places are measured by.
 	deals  [][]deal
 	offers []*inventory.Offer
 	// rows are, by the offer's index, one more than its row, asked what rowOf said; 0 where
 	// nobody asked.
 	rows, asked []int32
+	// asks are the requests of kinds.
+	asks []*match.Request
 	// counts are the resources by their number in the problem.
 	counts []int
 	// tenants are the accounts, seconds those that are left of this month.
 	tenants map[*account.Tenant]int32
 	seconds int64
+	// domains are the kinds of domain by their number in the problem, each with the numbers
+	// of its values.
+	domains []numbered
+}
+
+// Offer is the offer of a place of the i-th replica.
+func (b *Problem) Offer(i int, at int32) *inventory.Offer {
+	return b.offers[b.Kinds[b.Seats[i].Kind].Places[at].Row]
 }
 
 // deal is what places of a kind have in common that take and cost the same. A problem keeps
@@ -43,21 +54,23 @@ type deal struct {
 // cores, bytes and contracts.
 const charged = 6
 
-// problemOf is the problem of seats, without those whose place cannot change. Plain:
+// Of is the problem of seats, without those whose place cannot change. Plain:
 // without those that limits of money hold, and without offers that sell parts of
 // cards or tell their nodes.
-func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
-	b := &problem{rows: make([]int32, len(p.Inventory.Offers())), asked: make([]int32, len(p.Inventory.Offers())), counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
+func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
+	offers := len(p.Inventory.Offers())
+	b := &Problem{placer: p, rows: make([]int32, offers), asked: make([]int32, offers), counts: []int{quantity.GPU}, tenants: map[*account.Tenant]int32{}}
 	if !plain {
 		_, end := p.Books.MonthBounds(p.Now)
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
 	kinds := map[*match.Class]int32{}
-	apart := p.apart(slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
+	seats = slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
 		return plain && place.Limited(s.Job) || s.At != nil && (unusable(s.At.Offer, plain) || s.At.Vague || s.At.Unasked || s.At.FailsMoney != "" || s.At.Offer.Growth != nil)
-	}))
+	})
+	bound := bindingsOf(p, seats)
 	for _, s := range seats {
-		if apart[s.Job] || plain && place.Limited(s.Job) || s.At != nil && b.rowOf(s.At.Offer, plain) < 0 {
+		if bound.stay[s.Job] {
 			continue
 		}
 		kind, known := kinds[s.Class]
@@ -75,98 +88,46 @@ func (p *repairs) problemOf(seats []*place.Seat, plain bool) *problem {
 				continue // it sits where nobody would be sent
 			}
 		}
-		seat := batch.Seat{Kind: kind, At: at, Group: -1, Account: -1}
+		seat := batch.Seat{Kind: kind, At: at, Group: batch.Nowhere, Shares: batch.Nowhere, Account: batch.Nowhere, Rule: batch.Nowhere}
 		if !plain {
-			seat.Account = p.accountOf(b, s.Job)
+			seat.Account = b.accountOf(s.Job)
 		}
 		if s.Contract != nil {
 			for _, u := range inventory.CardsOf(s.Contract) {
 				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
 			}
-			seat.On = append(seat.On, p.onNodes(s)...)
+			seat.On = append(seat.On, nodesOf(p, s)...)
 		}
-		b.seats, b.Seats = append(b.seats, s), append(b.Seats, seat)
+		b.Replicas, b.Seats = append(b.Replicas, s), append(b.Seats, seat)
 	}
-	b.group()
+	b.group(bound)
 	b.measure()
-	p.share(b)
+	b.share()
+	b.rule(bound)
+	b.without()
 	return b
 }
 
-// apart are the jobs that share a domain and are not in the batch as a whole, or are in
-// several: they stay where they are.
-func (p *repairs) apart(seats []*place.Seat) map[*draft.Job]bool {
-	out := map[*draft.Job]bool{}
-	members := map[*draft.Job][]*place.Seat{}
-	for _, s := range seats {
-		members[s.Job] = append(members[s.Job], s)
-	}
-	for j, list := range members {
-		w, ok := place.Shares(&p.Placer, j)
-		if !ok {
-			continue
-		}
-		placed, at := 0, map[string]bool{}
-		for _, s := range list {
-			if s.At != nil {
-				placed++
-				at[match.Domain(s.At.Offer, w.By, w.Label)] = true
-			}
-		}
-		whole := j.Gang() && (placed == 0 && len(j.Live) == 0 || placed == len(list)) && len(list) == int(j.Replicas())
-		out[j] = !whole || len(at) > 1 || at[""]
-	}
-	return out
-}
-
-// share writes down which groups share a domain, and which row is in which.
-func (p *repairs) share(b *problem) {
-	kinds := map[domain.Kind]int32{}
-	for i, s := range b.seats {
-		b.Seats[i].Shares = batch.Nowhere
-		w, ok := place.Shares(&p.Placer, s.Job)
-		if !ok || b.Seats[i].Group < 0 {
-			continue
-		}
-		w.Required = false
-		at, known := kinds[w]
-		if !known {
-			at = int32(len(b.Domains)) //nolint:gosec // their number
-			kinds[w] = at
-			numbers, rows := map[string]int32{"": batch.Nowhere}, make([]int32, len(b.offers))
-			for r, o := range b.offers {
-				d := match.Domain(o, w.By, w.Label)
-				if _, seen := numbers[d]; !seen {
-					numbers[d] = int32(len(numbers)) //nolint:gosec // their number
-				}
-				rows[r] = numbers[d]
-			}
-			b.Domains = append(b.Domains, rows)
-		}
-		b.Seats[i].Shares = at
-	}
-}
-
 // accountOf is the account of a job's tenant.
-func (p *repairs) accountOf(b *problem, j *draft.Job) int32 {
+func (b *Problem) accountOf(j *draft.Job) int32 {
 	at, known := b.tenants[j.Tenant]
 	if !known {
 		at = int32(len(b.Accounts)) //nolint:gosec // their number
 		b.tenants[j.Tenant] = at
-		l := p.LimitsOf(j.Tenant, place.Request{}, 0)
+		l := b.placer.LimitsOf(j.Tenant, place.Request{}, 0)
 		b.Accounts = append(b.Accounts, []int64{int64(l.Hourly), int64(l.Monthly), l.GPU, l.CPU, l.Memory, l.Contracts})
 	}
 	return at
 }
 
 // charges are what a place of a deal costs a tenant.
-func (b *problem) charges(c *deal) [charged]int64 {
+func (b *Problem) charges(c *deal) [charged]int64 {
 	units, per := c.size.At(quantity.GPU)*1000, max(c.perCard, 1)
 	return [charged]int64{int64(c.peak), int64(c.peak.ForSeconds(b.seconds)), (units + per - 1) / per, c.size.At(quantity.CPU), c.size.At(quantity.Memory), 1}
 }
 
 // rowOf is the row of an offer, below 0 where nobody can be sent to.
-func (b *problem) rowOf(o *inventory.Offer, plain bool) int32 {
+func (b *Problem) rowOf(o *inventory.Offer, plain bool) int32 {
 	was := &b.asked[o.Index]
 	switch {
 	case *was != 0:
@@ -184,7 +145,7 @@ func unusable(o *inventory.Offer, plain bool) bool {
 }
 
 // index is an offer among the rows, with its mates.
-func (b *problem) index(o *inventory.Offer) int32 {
+func (b *Problem) index(o *inventory.Offer) int32 {
 	if n := b.rows[o.Index]; n > 0 {
 		return n - 1
 	}
@@ -199,10 +160,10 @@ func (b *problem) index(o *inventory.Offer) int32 {
 }
 
 // addKind adds a class's places.
-func (b *problem) addKind(of *match.Class, plain bool) {
+func (b *Problem) addKind(of *match.Class, plain bool) {
 	byPrice, g := of.ByPrice(), of.Request.GPU
 	k := batch.Kind{
-		Nowhere: penalty(of), Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
+		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
 		Places: make([]batch.Place, 0, len(byPrice)), Deals: make([]int32, 0, len(byPrice)),
 	}
 	var deals []deal
@@ -225,14 +186,14 @@ func (b *problem) addKind(of *match.Class, plain bool) {
 				b.countOf(c.Size)
 			}
 		}
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Most: c.Quote.Most(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
 		k.Deals = append(k.Deals, at)
 	}
-	b.Kinds, b.deals = append(b.Kinds, k), append(b.deals, deals)
+	b.Kinds, b.deals, b.asks = append(b.Kinds, k), append(b.deals, deals), append(b.asks, of.Request)
 }
 
 // countOf numbers the resources that a size takes.
-func (b *problem) countOf(size quantity.Vector) {
+func (b *Problem) countOf(size quantity.Vector) {
 	for r, n := range size {
 		if n > 0 && !slices.Contains(b.counts, r) {
 			b.counts = append(b.counts, r)
@@ -240,36 +201,44 @@ func (b *problem) countOf(size quantity.Vector) {
 	}
 }
 
-// group finds who must not lose its place, and which gangs are whole in the batch.
-func (b *problem) group() {
+// group finds who must not lose its place, and which gangs are whole in the batch; those
+// of intents that are together are one group.
+func (b *Problem) group(bound *bindings) {
 	members := map[*draft.Job][]int{}
-	for i, s := range b.seats {
+	for i, s := range b.Replicas {
 		members[s.Job] = append(members[s.Job], i)
 	}
-	next := int32(0)
-	for i, s := range b.seats {
+	next, numbers := int32(0), map[*draft.Job]int32{}
+	for i, s := range b.Replicas {
 		list := members[s.Job]
-		if s.Job.Replicas() == 1 || list[0] != i {
+		if list[0] != i || s.Job.Replicas() == 1 && len(bound.with[s.Job]) == 0 {
 			continue
 		}
-		placed := slices.ContainsFunc(list, func(i int) bool { return b.seats[i].At != nil })
-		whole := s.Job.Gang() && (!placed || len(list) == int(s.Job.Replicas()))
+		placed := slices.ContainsFunc(list, func(i int) bool { return b.Replicas[i].At != nil })
+		whole := all(s.Job) && (!placed || len(list) == int(s.Job.Replicas()))
+		number := next
+		for _, other := range bound.with[s.Job] {
+			if n, known := numbers[other]; known {
+				number = n
+			}
+		}
 		for _, i := range list {
 			switch {
 			case whole:
-				b.Seats[i].Group = next
-			case b.seats[i].At != nil:
+				b.Seats[i].Group = number
+			case b.Replicas[i].At != nil:
 				b.Seats[i].Stays = true // others of its intent would stay behind
 			}
 		}
 		if whole {
-			next++
+			numbers[s.Job] = number
+			next = max(next, number+1)
 		}
 	}
 }
 
 // measure writes down rooms and sizes.
-func (b *problem) measure() {
+func (b *Problem) measure() {
 	numbers := func(out []int64, v quantity.Vector) []int64 {
 		for _, r := range b.counts {
 			out = append(out, max(v.At(r), 0))
@@ -315,8 +284,8 @@ func onNodes(o *inventory.Offer) bool {
 	return o.Nodes() != nil && o.Nodes().Len() <= nodesSeen && o.Capacity.At(quantity.GPU) > 0
 }
 
-// onNodes are the GPUs that a seat has of its offer's nodes.
-func (p *repairs) onNodes(s *place.Seat) (on []batch.Units) {
+// nodesOf are the GPUs that a seat has of its offer's nodes.
+func nodesOf(p *place.Placer, s *place.Seat) (on []batch.Units) {
 	o := p.OfferOf(s.Contract)
 	if o == nil || !onNodes(o) {
 		return nil
@@ -335,4 +304,40 @@ func wanted(w *match.Request) int64 {
 		return 0
 	}
 	return w.GPU.Count
+}
+
+// What a replica without a place counts for, for each card or, where it asks for none, each
+// core and hour, in the most expensive that a place in the batch comes to for one.
+const unplaced = 20
+
+// most bounds that, so that no sum exceeds its type.
+const most = 100_000_000 * 1_000_000
+
+// without writes down what those without a place count for: whatever the currency, placing
+// more goes before placing cheaper.
+func (b *Problem) without() {
+	card, core := quantity.Micro(1), quantity.Micro(1)
+	for i := range b.Kinds {
+		for at, pl := range b.Kinds[i].Places {
+			c := &b.deals[i][b.Kinds[i].Deals[at]]
+			switch units, per := c.size.At(quantity.GPU), max(c.perCard, 1); {
+			case units > 0:
+				card = max(card, min(pl.Price, most)*quantity.Micro(per)/quantity.Micro(units))
+			case b.Kinds[i].Cards == 0:
+				core = max(core, min(pl.Price, most)*1000/quantity.Micro(max(c.size.At(quantity.CPU), 1000)))
+			}
+		}
+	}
+	for i := range b.Kinds {
+		k := &b.Kinds[i]
+		switch g := b.asks[i].GPU; {
+		case g == nil:
+			k.Nowhere = core * unplaced * quantity.Micro(max(k.Cores/1000, 1))
+		case g.Share > 0:
+			k.Nowhere = max(card*unplaced*quantity.Micro(min(g.Share, 1_000_000))/1_000_000, 1)
+		default:
+			k.Nowhere = card * unplaced * quantity.Micro(min(g.Count, 1_000))
+		}
+		k.Nowhere = min(k.Nowhere, most)
+	}
 }

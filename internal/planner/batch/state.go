@@ -1,0 +1,266 @@
+package batch
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// state is where a seat is now, and where its units lie.
+type state struct {
+	at int32
+	on []Units
+}
+
+// ruins is the work on a problem.
+type ruins struct {
+	*Problem
+	n     int
+	looks int
+	seats []state
+	// ranked are the places of each kind by shadow price.
+	ranked [][]int32
+	least  []quantity.Micro
+	mean   quantity.Micro
+	// groups are the seats of each; shared is the domain that each is in, with how many
+	// of it, where it shares one.
+	groups [][]int32
+	shared []shared
+	ruled  []ruled
+	units
+	// rooms are what is free, n numbers a row; cards likewise, row by row.
+	rooms []int64
+	cards [][]int64
+	// left is what accounts have.
+	left [][]int64
+	// on are the seats on each row, idle those without a place and place by seat
+	// where there.
+	on    [][]int32
+	idle  []int32
+	place []int32
+	cost  quantity.Micro
+	rand  uint64
+	// out are those who have lost their place, was where they had it, turn is
+	// the order in which they choose.
+	out, turn []int32
+	was       []state
+	// most is how many may be out.
+	most int
+}
+
+// begin is a problem as it was given.
+func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
+	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, cost: p.cost(), rand: 1,
+		seats: make([]state, len(p.Seats)), place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
+	for i := range p.Rows {
+		x.rooms = append(x.rooms, p.Rows[i].Free...)
+		x.cards[i] = slices.Clone(p.Rows[i].Cards)
+	}
+	for i := range p.Accounts {
+		x.left = append(x.left, slices.Clone(p.Accounts[i]))
+	}
+	for i := range p.Kinds {
+		x.least = append(x.least, p.Kinds[i].least())
+	}
+	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
+	x.beginRules()
+	count := quantity.Micro(0)
+	for i := range p.Seats {
+		s := &p.Seats[i]
+		x.seats[i] = state{s.At, s.On}
+		if x.place[i] = -1; s.At < 0 {
+			x.place[i] = int32(len(x.idle))   //nolint:gosec // their number
+			x.idle = append(x.idle, int32(i)) //nolint:gosec // their number
+		}
+		if s.At >= 0 {
+			pl := p.Kinds[s.Kind].Places[s.At]
+			x.on[pl.Row] = append(x.on[pl.Row], int32(i)) //nolint:gosec // their number
+			x.mean, count = x.mean+pl.Price, count+1
+		}
+		for s.Group >= int32(len(x.groups)) { //nolint:gosec // their number
+			x.groups, x.shared = append(x.groups, nil), append(x.shared, shared{})
+		}
+		if s.At >= 0 {
+			x.join(s, &p.Kinds[s.Kind].Places[s.At], 1)
+		}
+		if s.Group >= 0 {
+			x.groups[s.Group] = append(x.groups[s.Group], int32(i)) //nolint:gosec // their number
+		}
+	}
+	x.mean /= max(count, 1)
+	return x
+}
+
+// draw is a number below n (SplitMix64, of Steele, Lea and Flood).
+func (x *ruins) draw(n int) int {
+	x.rand += 0x9e3779b97f4a7c15
+	z := x.rand
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int((z ^ z>>31) >> 33 % uint64(n)) //nolint:gosec // below n
+}
+
+// vacate takes a seat from its place, seated puts it into one.
+func (x *ruins) vacate(i int32) {
+	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
+	if s.at < 0 {
+		x.cost -= k.Nowhere
+		last := x.idle[len(x.idle)-1]
+		x.idle[x.place[i]], x.place[last] = last, x.place[i]
+		x.idle, x.place[i] = x.idle[:len(x.idle)-1], -1
+		return
+	}
+	pl := &k.Places[s.at]
+	x.cost -= pl.Price
+	x.take(pl.Row, x.size(k, s.at), -1)
+	x.charge(i, k, s.at, -1)
+	x.join(&x.Seats[i], pl, -1)
+	for _, u := range s.on {
+		x.cards[pl.Row][u.Card] += u.N
+	}
+	on := x.on[pl.Row]
+	n := slices.Index(on, i)
+	on[n] = on[len(on)-1]
+	x.on[pl.Row] = on[:len(on)-1]
+	s.at, s.on = Nowhere, nil
+}
+
+func (x *ruins) seated(i, at int32, units []Units) {
+	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
+	s.at, s.on = at, units
+	if at < 0 {
+		x.cost += k.Nowhere
+		x.place[i] = int32(len(x.idle)) //nolint:gosec // their number
+		x.idle = append(x.idle, i)
+		return
+	}
+	pl := &k.Places[at]
+	x.cost += pl.Price
+	x.take(pl.Row, x.size(k, at), 1)
+	x.charge(i, k, at, 1)
+	x.join(&x.Seats[i], pl, 1)
+	for _, u := range units {
+		x.cards[pl.Row][u.Card] -= u.N
+	}
+	x.on[pl.Row] = append(x.on[pl.Row], i)
+}
+
+// take takes a size from a row and its mates, or (-1) gives it back.
+func (x *ruins) take(row int32, size []int64, sign int64) {
+	room := x.room(row)
+	for r, n := range size {
+		room[r] -= sign * n
+	}
+	for _, mate := range x.Rows[row].Mates {
+		room := x.room(mate)
+		for r, n := range size {
+			if x.Pooled[r] {
+				room[r] -= sign * n
+			}
+		}
+	}
+}
+
+// shares reports whether a seat's group shares a domain.
+func (x *ruins) shares(s *Seat) bool { return len(x.Domains) > 0 && s.Shares >= 0 && s.Group >= 0 }
+
+// join notes that a seat takes a place, or (-1) leaves it.
+func (x *ruins) join(s *Seat, pl *Place, n int) {
+	if x.shares(s) {
+		g := &x.shared[s.Group]
+		g.domain = x.Domains[s.Shares][pl.Row]
+		g.seats += n
+	}
+	x.count(s, pl, int32(n)) //nolint:gosec // 1 or -1
+}
+
+// apart reports whether a row is in no domain, or in another than the seat's group.
+func (x *ruins) apart(s *Seat, row int32) bool {
+	if !x.shares(s) {
+		return false
+	}
+	g, d := &x.shared[s.Group], x.Domains[s.Shares][row]
+	return d < 0 || g.seats > 0 && g.domain != d
+}
+
+// charge takes what a seat costs in a place from its account, or (-1) gives it back.
+func (x *ruins) charge(i int32, k *Kind, at int32, sign int64) {
+	if a := x.Seats[i].Account; a >= 0 {
+		for n, c := range x.charges(k, at) {
+			x.left[a][n] -= sign * c
+		}
+	}
+}
+
+// affords reports whether a seat's account has what it costs in a place.
+func (x *ruins) affords(i int32, k *Kind, at int32) bool {
+	if a := x.Seats[i].Account; a >= 0 {
+		for n, c := range x.charges(k, at) {
+			if c > x.left[a][n] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// room is what is free on a row.
+func (x *ruins) room(row int32) []int64 { return x.rooms[int(row)*x.n:][:x.n:x.n] }
+
+// put lays a seat's units and seats it.
+func (x *ruins) put(i, at int32) {
+	if at < 0 {
+		x.seated(i, at, nil)
+		return
+	}
+	k := &x.Kinds[x.Seats[i].Kind]
+	pl := &k.Places[at]
+	var on []Units
+	if cards := x.cards[pl.Row]; cards != nil {
+		on = x.Rows[pl.Row].lay(cards, x.size(k, at)[0], pl.Loose)
+		for _, u := range on {
+			cards[u.Card] += u.N // seated takes them
+		}
+	}
+	x.seated(i, at, on)
+}
+
+// choose is the first place that has room, of some or (nil) of all. Now and then one is
+// overlooked, for somebody who comes later.
+func (x *ruins) choose(seat int32, among []int32, blind int) int32 {
+	kind := x.Seats[seat].Kind
+	k := &x.Kinds[kind]
+	looked, most := 0, len(k.Places)
+	if among != nil {
+		most = len(among)
+	}
+	defer func() { x.looks -= 1 + looked/placesALook }()
+	x.consider(&x.Seats[seat])
+next:
+	for ; looked < most; looked++ {
+		at := looked
+		if among != nil {
+			at = int(among[looked])
+		}
+		pl := &k.Places[at]
+		size, room := k.Sizes[at*x.n:][:x.n:x.n], x.rooms[int(pl.Row)*x.n:][:x.n:x.n]
+		for r, takes := range size {
+			if takes > room[r] {
+				continue next
+			}
+		}
+		if x.apart(&x.Seats[seat], pl.Row) || x.breaks(&x.Seats[seat], pl) {
+			continue
+		}
+		if cards := x.cards[pl.Row]; cards != nil && !x.Rows[pl.Row].hosts(cards, size[0], pl.Loose) {
+			continue
+		}
+		if !x.affords(seat, k, int32(at)) { //nolint:gosec // their number
+			continue
+		}
+		if x.draw(blind) > 0 {
+			return int32(at) //nolint:gosec // their number
+		}
+	}
+	return Nowhere
+}

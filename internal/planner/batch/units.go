@@ -1,0 +1,172 @@
+package batch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// The seats of a group choose one after the other with nobody in between. Where they share
+// a domain each domain is tried, and the one in which all cost the least is taken.
+
+// shared is the domain of those of a group that have places.
+type shared struct {
+	domain int32
+	seats  int
+}
+
+// units is what is kept of groups that share a domain, and of the one that chooses.
+type units struct {
+	by      map[within]places
+	found   map[int32][]candidate
+	members []int32
+	kept    []state
+}
+
+// within are a kind's places in one domain each.
+type within struct{ domains, kind int32 }
+
+// places are those in each domain, the cheapest first, and the best by shadow price first.
+type places map[int32]*[2][]int32
+
+// placesBy are the places of a kind by domain of a kind of domains, made on first use.
+func (x *ruins) placesBy(key within) places {
+	if list := x.by[key]; list != nil {
+		return list
+	}
+	k, out := &x.Kinds[key.kind], places{}
+	domains := x.Domains[key.domains]
+	add := func(n int, at int32) {
+		if d := domains[k.Places[at].Row]; d >= 0 {
+			if out[d] == nil {
+				out[d] = &[2][]int32{}
+			}
+			out[d][n] = append(out[d][n], at)
+		}
+	}
+	for at := range k.Places {
+		add(0, int32(at)) //nolint:gosec // their number
+	}
+	for _, at := range x.ranked[key.kind] {
+		add(1, at)
+	}
+	x.by[key] = out
+	return out
+}
+
+// domainsOf are the domains in which each seat of a group has places, those with the least
+// sum of cheapest prices first, with that sum.
+func (x *ruins) domainsOf(g int32) []candidate {
+	if x.found[g] != nil {
+		return x.found[g]
+	}
+	list, out := x.groups[g], []candidate{}
+	first := &x.Seats[list[0]]
+next:
+	for d := range x.placesBy(within{first.Shares, first.Kind}) {
+		sum := quantity.Micro(0)
+		for _, i := range list {
+			s := &x.Seats[i]
+			in := x.placesBy(within{s.Shares, s.Kind})[d]
+			if in == nil {
+				continue next
+			}
+			sum += x.Kinds[s.Kind].Places[in[0][0]].Price
+		}
+		out = append(out, candidate{d, sum})
+	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.domain, b.domain))
+	})
+	x.found[g] = out
+	return out
+}
+
+// candidate is a domain and the least that a group costs there.
+type candidate struct {
+	domain int32
+	least  quantity.Micro
+}
+
+// seatGroup gives all of a group places, and reports whether it could; else none has one.
+func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
+	list := x.order(x.groups[g])
+	if !x.shares(&x.Seats[list[0]]) {
+		return x.seatAll(list, Nowhere, shadow, blind, 0) == len(list)
+	}
+	best, cheapest, before := int32(Nowhere), quantity.Micro(0), x.cost
+	x.kept = x.kept[:0]
+	for _, c := range x.domainsOf(g) {
+		if best >= 0 && before+c.least >= cheapest {
+			break
+		}
+		if x.draw(blind) == 0 {
+			continue
+		}
+		n := x.seatAll(list, c.domain, shadow, blind, cheapest)
+		if n < len(list) {
+			continue
+		}
+		if best < 0 || x.cost < cheapest {
+			best, cheapest, x.kept = c.domain, x.cost, x.kept[:0]
+			for _, i := range list {
+				x.kept = append(x.kept, x.seats[i])
+			}
+		}
+		x.unseat(list)
+	}
+	if best < 0 {
+		return false
+	}
+	for n, i := range list {
+		x.seated(i, x.kept[n].at, x.kept[n].on)
+	}
+	return true
+}
+
+// order are seats in which they choose: the biggest first where they differ.
+func (x *ruins) order(list []int32) []int32 {
+	x.members = append(x.members[:0], list...)
+	slices.SortStableFunc(x.members, func(a, b int32) int {
+		return cmp.Compare(x.Kinds[x.Seats[b].Kind].Cards, x.Kinds[x.Seats[a].Kind].Cards)
+	})
+	return x.members
+}
+
+// seatAll seats all, in one domain where one is given, or none; it returns how many found a
+// place. It gives up where it costs as much as most, if that is above 0.
+func (x *ruins) seatAll(list []int32, domain int32, shadow bool, blind int, most quantity.Micro) int {
+	for n, i := range list {
+		s := &x.Seats[i]
+		var among []int32
+		switch in := 0; {
+		case domain >= 0:
+			if shadow {
+				in = 1
+			}
+			among = x.placesBy(within{s.Shares, s.Kind})[domain][in]
+		case shadow:
+			among = x.ranked[s.Kind]
+		}
+		at := x.choose(i, among, blind)
+		if at >= 0 {
+			x.put(i, at)
+		}
+		if at < 0 || most > 0 && x.cost >= most {
+			if at >= 0 {
+				n++
+			}
+			x.unseat(list[:n])
+			return n - 1
+		}
+	}
+	return len(list)
+}
+
+// unseat takes seats from the places that they have.
+func (x *ruins) unseat(list []int32) {
+	for _, i := range list {
+		x.vacate(i)
+	}
+}
