@@ -260,7 +260,7 @@ func (ctx *context) consumer(c *checker, in *v1alpha1.ResourceIntent) {
 	case why != "":
 		c.errorf(at("spec", "consumer"), codeUnreadable, "the file of cluster %s cannot be read: %s", id, why)
 	case cl == nil:
-		c.errorf(at("spec", "consumer"), "UnknownConsumer", "there is no cluster %s%s", id, did(id, sortedKeys(ctx.clusters)))
+		c.errorf(at("spec", "consumer"), "UnknownConsumer", "there is no cluster %s%s; consumers of tenant %s are %s", id, did(id, sortedKeys(ctx.clusters)), ctx.tenantName, strings.Join(ctx.tenant.Spec.Consumers, ", "))
 	case !cl.HasRole("consumer"):
 		c.errorf(at("spec", "consumer"), "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
 	case !slices.Contains(ctx.tenant.Spec.Consumers, id):

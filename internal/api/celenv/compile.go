@@ -122,6 +122,12 @@ func explain(message string) string {
 	if strings.HasPrefix(message, "undeclared reference to '") {
 		return message + "; expressions see intent, flavor and cluster"
 	}
+	if at, _, ok := strings.Cut(strings.TrimPrefix(message, "Syntax error: "), " expecting "); ok { // the parser's whole alphabet
+		if strings.Contains(at, "'<EOF>'") {
+			return "syntax error: the expression ends too early"
+		}
+		return "syntax error: " + strings.TrimPrefix(strings.TrimPrefix(at, "extraneous input "), "mismatched input ") + " is not expected here"
+	}
 	if i := strings.Index(message, "\n"); i >= 0 {
 		message = message[:i]
 	}

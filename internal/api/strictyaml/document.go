@@ -190,13 +190,31 @@ func parserProblem(src Source, err error) Problem {
 	if n, ok := tabbed(src.Text); ok {
 		return Problem{src.Line + n + 1, 1, "the line is indented with a tab; YAML allows spaces only"}
 	}
+	if n, ok := conflicted(src.Text); ok {
+		return Problem{src.Line + n + 1, 1, "a merge left its conflict marks (<<<<<<<) here: keep one side, and remove the marks"}
+	}
 	m := parserLine.FindStringSubmatch(strings.SplitN(err.Error(), "\n", 2)[0])
 	line := 1
 	if m[1] != "" {
 		line, _ = strconv.Atoi(m[1])
 	}
 	line = min(max(line, 1), bytes.Count(src.Text, []byte("\n"))+1)
+	if m[2] == "found unexpected end of stream" {
+		m[2] = "a quote that opens here or below is not closed"
+	}
 	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2]}
+}
+
+// conflicted is the first line, from 0, that git marks as a conflict.
+func conflicted(text []byte) (int, bool) {
+	n := 0
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("<<<<<<< ")) {
+			return n, true
+		}
+		n++
+	}
+	return 0, false
 }
 
 func tabbed(text []byte) (int, bool) {

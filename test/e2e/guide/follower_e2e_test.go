@@ -40,6 +40,8 @@ type follower struct {
 	// also are further replacements, old and new.
 	also []string
 
+	// hooked are the clusters whose agent is the admission webhook.
+	hooked  map[string]bool
 	running []*env.Program
 	home    string
 	path    string   // PATH at the start

@@ -57,13 +57,13 @@ func TestGuide(t *testing.T) {
 	})
 	t.Run("chart", func(t *testing.T) {
 		f := start(t, p, "")
-		f.withAgent("install chart")
+		f.withAgent("install chart", false)
 		f.named("kubectl -n vision get resourcerequests", "kubectl --context rome")
 		done++
 	})
 	if *full {
-		t.Run("kustomize on 1.30", func(t *testing.T) { start(t, p, "1.30").withAgent("sed -i.orig") })
-		t.Run("chart on 1.30", func(t *testing.T) { start(t, p, "1.30").withAgent("install chart") })
+		t.Run("kustomize on 1.30", func(t *testing.T) { start(t, p, "1.30").withAgent("sed -i.orig", true) })
+		t.Run("chart on 1.30", func(t *testing.T) { start(t, p, "1.30").withAgent("install chart", true) })
 	}
 	if done == 2 {
 		for _, problem := range p.left() {
@@ -74,7 +74,7 @@ func TestGuide(t *testing.T) {
 
 // kustomize is the page with the bases.
 func (f *follower) kustomize() {
-	f.repo("")
+	f.repo()
 	f.run("fleetbroker pki init")
 	f.run("mkdir -p ~/kubeconfigs")
 	f.run("secret generic fleetbroker-git")
@@ -91,9 +91,11 @@ func (f *follower) kustomize() {
 }
 
 // withAgent is the page with an agent on the consumer, which is the webhook, and with the
-// block that installs the daemon: the bases' or Helm's.
-func (f *follower) withAgent(daemon string) {
-	f.repo("apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], liqo: {clusterID: rome}, admission: webhook}\n")
+// block that installs the daemon: the bases' or Helm's. Where clusters are old the provider's
+// agent is the webhook too.
+func (f *follower) withAgent(daemon string, old bool) {
+	f.hooked = map[string]bool{"rome": true, "paris": old}
+	f.repo()
 	f.run("fleetbroker pki init")
 	f.run("secret generic fleet-agent-certs --from-file=rome-certs")
 	f.also = []string{"install rome -o install/clusters/rome\n", "install rome -o install/clusters/rome --broker-url https://" + f.agents + " --image ghcr.io/acme/fleet-agent:v0.1.0\n"}
@@ -104,12 +106,20 @@ func (f *follower) withAgent(daemon string) {
 	f.agent("rome")
 }
 
-// repo makes the fleet repo, with a file of the consumer that is not the template's.
-func (f *follower) repo(rome string) {
+// repo makes the fleet repo, whose clusters' files say which agents are webhooks.
+func (f *follower) repo() {
+	f.t.Helper()
 	f.run("make build")
 	f.run("fleetbroker init fleet")
-	if rome != "" {
-		f.file("clusters/rome.yaml", rome)
+	for cluster, is := range f.hooked {
+		name := filepath.Join("clusters", cluster+".yaml")
+		text, err := os.ReadFile(filepath.Join(f.home, "fleet", name))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if is {
+			f.file(name, string(text)+"  admission: webhook\n")
+		}
 	}
 	f.file("../git-token", token)
 	f.run("git init -b main")
@@ -183,7 +193,7 @@ spec:
 func (f *follower) agent(cluster string) {
 	f.t.Helper()
 	flags := map[string]string{"--health-probe-bind-address": f.address(), "--metrics-bind-address": f.address()}
-	if cluster == "rome" {
+	if f.hooked[cluster] {
 		flags["--webhook-bind-address"] = f.address()
 	}
 	f.start(map[string]*env.Cluster{"rome": f.rome, "paris": f.paris}[cluster], "Deployment", "fleet-agent", flags)
