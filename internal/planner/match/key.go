@@ -11,10 +11,7 @@ import (
 
 func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Resources(q.Named)
-	if p := q.PerPod; p != nil {
-		b.Int(-2, p.GPUs)
-		b.Resources(p.Named)
-	}
+	keyPod(b, q.PerPod)
 	g := q.GPU
 	if g == nil {
 		b.Int(-1)
@@ -24,6 +21,13 @@ func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Decimal(g.Share)
 	b.Texts(g.Models)
 	b.Text(g.Vendor, g.Architecture, g.Tier, g.Interconnect, g.ComputeCapability, g.Profile, g.Sharing)
+}
+
+func keyPod(b *keys.Buffer, p *v1alpha1.PodRequest) {
+	if p != nil {
+		b.Int(-2, p.GPUs)
+		b.Resources(p.Named)
+	}
 }
 
 func keyPlacement(b *keys.Buffer, p *v1alpha1.Placement) {
@@ -43,6 +47,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	s := &a.Intent.Spec
 	b.Text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
 	keyRequest(&b, a.Request)
+	keyPod(&b, s.PerPod)
 	keyPlacement(&b, &s.Placement)
 	b.Int(int64(len(s.Purchase)))
 	for _, c := range s.Purchase {
