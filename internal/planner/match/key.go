@@ -11,7 +11,7 @@ import (
 
 func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Resources(q.Named)
-	keyPod(b, q.PerPod)
+	b.Resources(q.PerPod.All())
 	g := q.GPU
 	if g == nil {
 		b.Int(-1)
@@ -21,13 +21,6 @@ func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Decimal(g.Share)
 	b.Texts(g.Models)
 	b.Text(g.Vendor, g.Architecture, g.Tier, g.Interconnect, g.ComputeCapability, g.Profile, g.Sharing)
-}
-
-func keyPod(b *keys.Buffer, p *v1alpha1.PodRequest) {
-	if p != nil {
-		b.Int(-2, p.GPUs)
-		b.Resources(p.Named)
-	}
 }
 
 func keyPlacement(b *keys.Buffer, p *v1alpha1.Placement) {
@@ -47,7 +40,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	s := &a.Intent.Spec
 	b.Text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
 	keyRequest(&b, a.Request)
-	keyPod(&b, s.PerPod)
+	b.Resources(s.PerPod.All())
 	keyPlacement(&b, &s.Placement)
 	b.Int(int64(len(s.Purchase)))
 	for _, c := range s.Purchase {
