@@ -65,3 +65,15 @@ func (p PodRequest) MarshalJSON() ([]byte, error) {
 
 // IsZero reports whether nothing is asked for.
 func (p *PodRequest) IsZero() bool { return p == nil || p.GPUs == 0 && len(p.Named) == 0 }
+
+// All are its quantities by name, its GPUs as gpu; nil has none.
+func (p *PodRequest) All() Resources {
+	if p == nil {
+		return nil
+	}
+	out := p.Named.Clone()
+	if p.GPUs > 0 {
+		out[GPU] = AmountOf(p.GPUs)
+	}
+	return out
+}

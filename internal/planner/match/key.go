@@ -11,10 +11,7 @@ import (
 
 func keyRequest(b *keys.Buffer, q *v1alpha1.ResourceRequest) {
 	b.Resources(q.Named)
-	if p := q.PerPod; p != nil {
-		b.Int(-2, p.GPUs)
-		b.Resources(p.Named)
-	}
+	b.Resources(q.PerPod.All())
 	g := q.GPU
 	if g == nil {
 		b.Int(-1)
@@ -43,6 +40,7 @@ func (m *Matcher) Key(a *Ask) []byte {
 	s := &a.Intent.Spec
 	b.Text(a.Intent.Metadata.Namespace, a.Consumer, s.FlavorType, string(s.Objective))
 	keyRequest(&b, a.Request)
+	b.Resources(s.PerPod.All())
 	keyPlacement(&b, &s.Placement)
 	b.Int(int64(len(s.Purchase)))
 	for _, c := range s.Purchase {

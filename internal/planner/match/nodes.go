@@ -9,18 +9,10 @@ import (
 
 // AskPods notes how the replicas of a request are made of pods; nil: nothing is stated.
 func (m *Matcher) AskPods(w *Request, p *v1alpha1.PodRequest) {
-	if p == nil {
-		return
-	}
-	w.pod = nodes.Ask{Pod: make(quantity.Vector, quantity.Extended)}
-	set := func(i int, n int64) {
-		w.pod.Pod, w.pod.Named = w.pod.Pod.Set(i, n), append(w.pod.Named, i)
-	}
-	for _, name := range p.Named.Names() {
-		set(m.facts.Names.Of(name), p.Named[name].Int64())
-	}
-	if p.GPUs > 0 {
-		set(quantity.GPU, p.GPUs)
+	all := p.All()
+	w.pod = nodes.Ask{Pod: m.facts.Names.VectorOf(all)}
+	for _, name := range all.Names() {
+		w.pod.Named = append(w.pod.Named, m.facts.Names.Of(name))
 	}
 }
 
