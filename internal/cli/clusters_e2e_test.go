@@ -253,7 +253,8 @@ func mayExactly(ctx context.Context, t *testing.T, config *rest.Config) {
 		{agent, "list", "offloading.liqo.io", "quotas", "", true},
 		{agent, "create", "coordination.k8s.io", "leases", "fleetbroker", true},
 		{agent, "update", "coordination.k8s.io", "leases", "kube-system", false},
-		{agent, "patch", "", "nodes", "", false},
+		{agent, "patch", "", "nodes", "", true}, // one label: install/agent/guard.yaml
+		{agent, "update", "", "nodes", "", false},
 		{agent, "get", "", "secrets", "fleetbroker", false},
 		{agent, "create", "", "pods", "fleetbroker", false},
 	}
