@@ -110,6 +110,7 @@ func planned(t *testing.T) map[string][]*v1alpha1.Contract {
 				Contracts    []struct {
 					Name, Consumer string
 					Resources      v1alpha1.Resources
+					Nodes          []v1alpha1.ContractNode
 				}
 			}
 		}
@@ -123,6 +124,7 @@ func planned(t *testing.T) map[string][]*v1alpha1.Contract {
 			for _, has := range it.Contracts {
 				c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: has.Name, Namespace: it.Tenant}}
 				c.Spec.Intent.Name, c.Spec.Consumer, c.Spec.Slice, c.Spec.Resources = it.Name, has.Consumer, has.Name, has.Resources
+				c.Spec.Nodes = has.Nodes
 				c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: it.Tenant}}}
 				out[it.Tenant+"/"+it.Name] = append(out[it.Tenant+"/"+it.Name], c)
 			}
