@@ -15,7 +15,7 @@ import (
 // each round makes for itself: nothing can be in neither list, because there is
 // no list. What a Session keeps is the base and nothing else of a round.
 func TestRoundsShareTheirBaseAlone(t *testing.T) {
-	keeps := map[string]bool{"Fault": true, "Step": true, "base": true, "number": true, "scratch": true}
+	keeps := map[string]bool{"Fault": true, "Step": true, "Disputed": true, "base": true, "number": true, "scratch": true}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Session]()) {
 		if !keeps[f.Name] {
 			t.Errorf("Session.%s: what one round leaves to the next belongs to base", f.Name)

@@ -271,6 +271,10 @@ type PhaseChange = kinds.PhaseChange
 // Placement says where capacity may come from.
 type Placement = kinds.Placement
 
+// PodRequest is what one pod asks for: how many GPUs (which, the request next to it
+// states) and named quantities.
+type PodRequest = kinds.PodRequest
+
 // Policy is a rule that every matching placement must satisfy.
 type Policy = kinds.Policy
 
