@@ -28,7 +28,7 @@ var (
 		"Budget": "money", "Weights": "the score", "Objective": "the score", "Purchase": "money", "Data": "money",
 		"Schedule": "the term", "Priority": "turns", "Preemption": "who gives way", "Queue": "turns", "Update": "order of changes",
 		"Offload": "package rules asks it", "VirtualNode": "package rules asks it", "Stage": "delivery", "Suspend": "settled without offers",
-		"Split": "parts are requests of their own", "SLA.MaxTimeToActive": "what exists", "Enforcement": "none but the two that are asked are facts, and those make it \"\"",
+		"Split": "parts are requests of their own", "SLA.MaxTimeToActive": "what exists", "PerPod": "on which nodes a size fits is capacity's", "Resources.PerPod": "capacity's likewise", "Enforcement": "none but the two that are asked are facts, and those make it \"\"",
 		"Placement.Together": "package rules asks it", "Placement.Apart": "package rules asks it", "Placement.Where": "compiled to Request.Where, own facts",
 	}
 	noFactOfTenants = map[string]string{
@@ -36,7 +36,7 @@ var (
 		"Quota": "the account", "Budget": "the account", "MaxPriority": "turns", "Weight": "turns", "Approvers": "rights", "Signers": "rights", "Members": "rights", "Notify": "words",
 	}
 	noFactOfRequests = map[string]string{
-		"Need": "a size, which is capacity's", "Purchase": "money", "Spending": "money", "Weights": "the score",
+		"Need": "a size, which is capacity's", "pod": "how a size lies on nodes, which is capacity's", "Purchase": "money", "Spending": "money", "Weights": "the score",
 		"accelerator": "rounding, and equal in a round", "units": "of a part, in CardRequest", "of": "of a part",
 		"readsUse": "follows from own and Policies", "answers": "a memo of own facts", "cards": "a memo of GPU", "sizes": "a memo of sizes", "Where": "own asks it where it is set",
 	}
