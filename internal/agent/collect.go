@@ -99,7 +99,7 @@ type load struct {
 	slices map[string]v1alpha1.Resources
 	byNode map[string]v1alpha1.Resources
 	// on is by node and slice, "" for the provider's own.
-	on map[string]map[string]v1alpha1.Resources
+	on bynode.Runs
 }
 
 // collector is the work of one Collect.
@@ -116,7 +116,7 @@ type collector struct {
 	// strays are what slices run on nodes that are not offered.
 	strays map[string]v1alpha1.Resources
 	// strayOn is the same by node and slice.
-	strayOn map[string]map[string]v1alpha1.Resources
+	strayOn bynode.Runs
 	// takes is what slices' pods take, wherever they run.
 	takes map[string]v1alpha1.Resources
 }
@@ -133,10 +133,10 @@ type offered struct {
 // offloaded ones by slice too.
 func (c *collector) countPods(sliceByUser map[string]string) {
 	for i := range c.load {
-		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}, on: map[string]map[string]v1alpha1.Resources{}}
+		c.load[i] = load{own: v1alpha1.Resources{}, slices: map[string]v1alpha1.Resources{}, byNode: map[string]v1alpha1.Resources{}, on: bynode.Runs{}}
 	}
 	c.strays, c.takes = map[string]v1alpha1.Resources{}, map[string]v1alpha1.Resources{}
-	c.strayOn = map[string]map[string]v1alpha1.Resources{}
+	c.strayOn = bynode.Runs{}
 	virtual := map[string]bool{}
 	for _, n := range c.state.Nodes {
 		virtual[n.Name] = isVirtual(n)
@@ -159,7 +159,7 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 			c.load[i].add(p.Spec.NodeName, slice, requests(p))
 		case slice != "":
 			c.strays[slice] = c.strays[slice].Add(requests(p))
-			addOn(c.strayOn, p.Spec.NodeName, slice, requests(p))
+			c.strayOn.Add(p.Spec.NodeName, slice, requests(p))
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 // provider's own: the capacity is gone either way.
 func (l *load) add(node, slice string, r v1alpha1.Resources) {
 	l.byNode[node] = l.byNode[node].Add(r)
-	addOn(l.on, node, slice, r)
+	l.on.Add(node, slice, r)
 	if slice == "" {
 		l.own = l.own.Add(r)
 		return

@@ -5,11 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/fleetbroker/fleetbroker/internal/agent/bynode"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -92,32 +87,22 @@ func (c *collector) piecesOf(f *offered) []bynode.Piece {
 	return out
 }
 
-// addOn counts what a slice's pod takes of a node.
-func addOn(on map[string]map[string]v1alpha1.Resources, node, slice string, r v1alpha1.Resources) {
-	if on[node] == nil {
-		on[node] = map[string]v1alpha1.Resources{}
-	}
-	on[node][slice] = on[node][slice].Add(r)
-}
-
 // hashFrom starts reporting nodes one by one, if the agent may label them and read what
 // their hashes are salted with.
 func (a *agent) hashFrom(ctx context.Context) error {
 	if a.hasher.Load() != nil {
 		return nil
 	}
-	for _, need := range []authorizationv1.ResourceAttributes{
-		{Verb: "patch", Resource: "nodes"}, {Verb: "get", Resource: "namespaces", Name: metav1.NamespaceSystem},
-	} {
+	for _, need := range bynode.Needs() {
 		if ok, err := a.allowed(ctx, need); !ok || err != nil {
 			return err
 		}
 	}
-	var system corev1.Namespace
-	if err := a.mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+	hasher, err := bynode.ReadHasher(ctx, a.mgr.GetAPIReader())
+	if err != nil {
 		return err
 	}
-	a.hasher.Store(bynode.NewHasher(string(system.UID)))
+	a.hasher.Store(hasher)
 	a.touch()
 	a.Log.Info("reporting nodes one by one", "label", v1alpha1.LabelNode)
 	return nil

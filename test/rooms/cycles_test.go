@@ -25,7 +25,6 @@ var tangled = map[string]int{
 	"planner/account":   6,
 	"planner/contend":   4,
 	"planner/draft":     8,
-	"planner/inventory": 2,
 	"planner/lifecycle": 2,
 	"planner/match":     4,
 	"planner/place":     3, // a job is filled task by task, in a domain, or with its unit

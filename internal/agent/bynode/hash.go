@@ -1,13 +1,18 @@
 package bynode
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -20,6 +25,23 @@ type Hasher struct{ key []byte }
 
 // NewHasher is a cluster's; salt is the UID of its Namespace kube-system.
 func NewHasher(salt string) *Hasher { return &Hasher{[]byte(salt)} }
+
+// Needs is what an agent has to be allowed for nodes to be told one by one: to label them
+// (Labeler), and to read the salt (ReadHasher).
+func Needs() []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{
+		{Verb: "patch", Resource: "nodes"}, {Verb: "get", Resource: "namespaces", Name: metav1.NamespaceSystem},
+	}
+}
+
+// ReadHasher is the Hasher of the cluster that r reads, with the salt that the cluster has.
+func ReadHasher(ctx context.Context, r client.Reader) (*Hasher, error) {
+	var system corev1.Namespace
+	if err := r.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return nil, fmt.Errorf("read the salt of nodes' hashes: %w", err)
+	}
+	return NewHasher(string(system.UID)), nil
+}
 
 // Of is the hash of the node of a name, as onnodes.IsHash takes it.
 func (h *Hasher) Of(node string) string {

@@ -24,6 +24,17 @@ type Host struct {
 	Runs map[string]v1alpha1.Resources
 }
 
+// Runs is what pods have of nodes: by node and slice, "" for the provider's own.
+type Runs map[string]map[string]v1alpha1.Resources
+
+// Add counts what a slice's pod takes of a node.
+func (on Runs) Add(node, slice string, r v1alpha1.Resources) {
+	if on[node] == nil {
+		on[node] = map[string]v1alpha1.Resources{}
+	}
+	on[node][slice] = on[node][slice].Add(r)
+}
+
 // Piece is what a contract has of nodes by the ledger.
 type Piece struct {
 	Contract string

@@ -21,9 +21,8 @@ type onNodes struct {
 // fewestOnNodes is the best of the units whose leaving lets a candidate's pods find nodes:
 // one alone, a pair, or else as many as it takes, without any that the others make
 // needless.
-func (s *victimSearch) fewestOnNodes(c *match.Candidate, ask nodes.Ask, lack quantity.Vector) (best []unit) {
+func (s *victimSearch) fewestOnNodes(c *match.Candidate, units []unit, ask nodes.Ask, lack quantity.Vector) (best []unit) {
 	x := &onNodes{s: s, offer: c.Offer, free: c.Offer.Nodes().Clone(), size: c.Size, lack: lack, ask: ask}
-	units := s.unitsOn(c.Offer, lack.Max(c.Size))
 	better := func(set ...unit) {
 		if x.enough(set...) && (best == nil || costOf(set, lack).before(costOf(best, lack))) {
 			best = append([]unit(nil), set...)

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -136,6 +137,20 @@ func (r *Draft) Footprint(o *inventory.Offer, name string, c *v1alpha1.Contract)
 		takes = takes.Max(inventory.Sold(r.Names, began, o.Flavor))
 	}
 	return takes
+}
+
+// HoldingOf is what a contract has of an offer's nodes, as its Footprint is what it takes
+// of the offer: one that this round makes smaller has what it had when the round began.
+func HoldingOf(r *Draft, o *inventory.Offer, name string, c *v1alpha1.Contract) (h nodes.Holding) {
+	holds := c != nil && c.Status.Phase.Held()
+	if !o.AsksNodes() || !holds && r.Claimed[name] {
+		return h
+	}
+	h = r.Inventory.Holding(o, name, c, r.Footprint(o, name, c))
+	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() {
+		return h.Max(r.Inventory.Holding(o, name, began, inventory.Sold(r.Names, began, o.Flavor)))
+	}
+	return h
 }
 
 // Status puts a version of a contract that differs in its phase alone, and may

@@ -6,20 +6,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 )
 
-// HoldingOf is what a contract has of an offer's nodes, as its Footprint is what it takes
-// of the offer: one that this round makes smaller has what it had when the round began.
-func HoldingOf(r *Draft, o *inventory.Offer, name string, c *v1alpha1.Contract) (h nodes.Holding) {
-	holds := c != nil && c.Status.Phase.Held()
-	if !o.AsksNodes() || !holds && r.Claimed[name] {
-		return h
-	}
-	h = r.Inventory.Holding(o, name, c, r.Footprint(o, name, c))
-	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() {
-		return h.Max(r.Inventory.Holding(o, name, began, inventory.Sold(r.Names, began, o.Flavor)))
-	}
-	return h
-}
-
 // Nodes are what of an offer's nodes is free during all of [from, to), to zero being no end:
 // now, and what ends until from, without what is booked then. Contracts named in except
 // count as not there. It is a map of its own; nil where the offer tells no nodes.

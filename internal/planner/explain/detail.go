@@ -57,7 +57,7 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 	case match.ReqPrice:
 		return r.Match.TariffOf(o).Why()
 	case match.ReqTransfer:
-		return r.Match.TransferWhy(w, o)
+		return match.TransferWhy(w, o)
 	case match.ReqPurchase:
 		return "it is sold in none of the acceptable classes for that long"
 	}

@@ -5,6 +5,7 @@
 //	near.go, near_rules.go  offers that fail one requirement, and changes that place
 //	estimate.go         the future as far as it is known, replayed
 //	detail.go           a failed requirement with numbers
+//	node.go             what is free of an offer's nodes, and pods that would fit there
 //	growth.go           what an autoscaler has to add, and what is replaced later
 //	reasons.go          a placement's reason in a sentence
 //

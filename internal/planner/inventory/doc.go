@@ -3,6 +3,7 @@
 //
 //	offer.go      an Offer: what it is, as reports and reviewed files state
 //	inventory.go  all of them: read, brought up to date, measured
+//	held.go       what a contract takes of an offer
 //	place.go      taking and giving back, by Place
 //	cards.go      the cards of an offer that sells parts of them
 //	nodes.go      the nodes of an offer that tells them

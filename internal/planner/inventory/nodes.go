@@ -120,20 +120,3 @@ func (in *Inventory) holding(o *Offer, name string, c *v1alpha1.Contract, takes 
 func (o *Offer) AsksNodes() bool {
 	return o.tellsNodes || slices.ContainsFunc(o.PoolPeers, func(m *Offer) bool { return m.tellsNodes })
 }
-
-// bookOn takes what is held of an offer's nodes (1), there and at its peers, or gives it
-// back (-1).
-func (in *Inventory) bookOn(o *Offer, h *nodes.Holding, sign int64) {
-	if h.IsZero() {
-		return
-	}
-	o.nodes.Book(h, sign)
-	in.touch(o)
-	for _, m := range o.PoolPeers {
-		if m.nodes != nil {
-			shared := h.Only(Shared)
-			m.nodes.Book(&shared, sign)
-			in.touch(m)
-		}
-	}
-}

@@ -16,9 +16,7 @@ type Offer struct {
 	// Capacity × overcommit, growth included. What is looked at of every candidate
 	// is kept together, here; the figures themselves lie in a row, offer after offer.
 	Capacity, free quantity.Vector
-	cards          *CardMap
-	nodes          *nodes.Map
-	tellsNodes     bool
+	pieces
 	// UnitsPerCard is how many of its GPU units make a card, 1 for whole cards.
 	UnitsPerCard int64
 	// Min and Step are the least that is sold of it and in what steps; nil for any.
@@ -58,6 +56,15 @@ type Offer struct {
 
 	// Contracts that hold capacity of it, in the ledger.
 	Contracts []*v1alpha1.Contract
+}
+
+// pieces are what an offer is made of, as far as it matters on which of them something lies.
+type pieces struct {
+	// cards of one that sells parts of them, nodes of one that tells them; else nil.
+	cards *CardMap
+	nodes *nodes.Map
+	// tellsNodes: it does, and that counts (Facts.Nodes).
+	tellsNodes bool
 }
 
 // Free is what is free of it, in the units of its resources: below nothing where more

@@ -113,6 +113,23 @@ func (in *Inventory) seem(o *Offer, size quantity.Vector, sign int64) {
 	}
 }
 
+// bookOn takes what is held of an offer's nodes (1), there and at its peers, or gives it
+// back (-1).
+func (in *Inventory) bookOn(o *Offer, h *nodes.Holding, sign int64) {
+	if h.IsZero() {
+		return
+	}
+	o.nodes.Book(h, sign)
+	in.touch(o)
+	for _, m := range o.PoolPeers {
+		if m.nodes != nil {
+			shared := h.Only(Shared)
+			m.nodes.Book(&shared, sign)
+			in.touch(m)
+		}
+	}
+}
+
 func (in *Inventory) touch(o *Offer) {
 	in.touched = append(in.touched, int32(o.Index)) //nolint:gosec // their number
 }

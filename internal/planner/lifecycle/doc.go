@@ -36,7 +36,8 @@
 //	lifecycle/release.go    the way to the end
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
-//	draft/ahead.go, draft/calendar.go, draft/facts.go, ahead/begin.go, planner/guard.go
+//	draft/ahead.go, draft/calendar.go, draft/facts.go, draft/nodes.go, ahead/begin.go,
+//	planner/guard.go
 //	                        what is booked, and what of it begins
 //	report/sentences.go     what is shown of a booking
 //	invariant/invariant.go, invariant/aftermath.go, invariant/ahead.go

@@ -92,7 +92,7 @@ func (m *Matcher) ownFact(w *Request, o *inventory.Offer, stepped bool) string {
 	if !stepped {
 		return ""
 	}
-	return m.partition(w, o)
+	return partition(w, o)
 }
 
 // asksOwnFacts reports whether an intent asks for anything that is each offer's
@@ -191,7 +191,7 @@ func policyOf(m *Matcher, w *Request, o *inventory.Offer) string {
 
 // partition fails an offer whose whole capacity would hold what was asked for
 // but not the next legal size.
-func (m *Matcher) partition(w *Request, o *inventory.Offer) string {
+func partition(w *Request, o *inventory.Offer) string {
 	if len(o.Min)+len(o.Step) == 0 {
 		return ""
 	}

@@ -83,8 +83,8 @@ func (m *Matcher) transferUnknown(w *Request, o *inventory.Offer) bool {
 	return !known
 }
 
-// TransferWhy is what is not known.
-func (m *Matcher) TransferWhy(w *Request, o *inventory.Offer) string {
+// TransferWhy is what is not known of moving a request's data to an offer.
+func TransferWhy(w *Request, o *inventory.Offer) string {
 	if o.Location.Region == "" {
 		return "its region is not known, so that nobody can say what moving the data there costs"
 	}

@@ -3,8 +3,12 @@
 //
 //	ask.go    what a size comes to as pods: pieces that each lie on one node
 //	map.go    what is free of each node, taken and given back
-//	pack.go   on which nodes pieces lie
+//	pack.go   on which nodes pieces lie, where all that is held is on some
 //	loose.go  what is held nobody knows where: it is taken to lie where it packs best
+//	free.go   what is left next to that
+//	fits.go   … and whether, where and how often a size fits there
+//
+// Each file knows those above it alone.
 //
 // # Invariants
 //

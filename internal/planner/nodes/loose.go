@@ -7,19 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// compareLoose puts the larger first: by GPUs, then cores, then the rest.
-func compareLoose(a, b quantity.Vector) int {
-	if c := cmp.Or(cmp.Compare(b.At(quantity.GPU), a.At(quantity.GPU)), cmp.Compare(b.At(quantity.CPU), a.At(quantity.CPU)), cmp.Compare(b.At(quantity.Memory), a.At(quantity.Memory))); c != 0 {
-		return c
-	}
-	for r := range max(len(a), len(b)) {
-		if c := cmp.Compare(b.At(r), a.At(r)); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
 // now are the levels next to what is loose: each of that lies where it packs best, as one
 // pod or on whole nodes, and else in pieces on the fullest nodes.
 func (m *Map) now() []level {

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -227,28 +228,8 @@ func (m *Map) Number(node string) int32 {
 	return -1
 }
 
-// Units are how many units of a resource are free of each node, by number.
-func (m *Map) Units(resource int) []int64 {
-	out := make([]int64, 0, len(m.names))
-	m.Each(func(_ string, _, free quantity.Vector) { out = append(out, max(free.At(resource), 0)) })
-	return out
-}
-
 // Len is how many nodes there are.
 func (m *Map) Len() int { return len(m.names) }
-
-// Each calls f with each node and what is free of it, what is loose taken off, by name.
-func (m *Map) Each(f func(name string, shape, free quantity.Vector)) {
-	free := make([]quantity.Vector, len(m.names))
-	for _, l := range m.now() {
-		for _, i := range l.nodes {
-			free[i] = l.free
-		}
-	}
-	for i, name := range m.names {
-		f(name, m.shape[i], free[i])
-	}
-}
 
 // Most is how many units of a resource the biggest node has.
 func (m *Map) Most(resource int) (most int64) {
@@ -258,37 +239,24 @@ func (m *Map) Most(resource int) (most int64) {
 	return most
 }
 
-// Free is how many units of a resource are free on how many nodes, and how many on that
-// with the most.
-func (m *Map) Free(resource int) (sum, on, most int64) {
-	for _, l := range m.now() {
-		if n := l.free.At(resource); n > 0 {
-			sum, on, most = sum+n*int64(len(l.nodes)), on+int64(len(l.nodes)), max(most, n)
-		}
+// Empty is the map with nothing held: each node as its shape is.
+func (m *Map) Empty() *Map {
+	list := make([]Node, len(m.names))
+	for i, name := range m.names {
+		list[i] = Node{name, m.shape[i], m.shape[i]}
 	}
-	return sum, on, most
+	return New(list)
 }
 
-// Narrow lowers what is free of each node to what is free of it in another map of the same
-// nodes.
-func (m *Map) Narrow(o *Map) {
-	free := make([]quantity.Vector, 0, len(o.names))
-	o.Each(func(_ string, _, v quantity.Vector) { free = append(free, v) })
-	var cut Holding
-	m.Each(func(name string, _, v quantity.Vector) {
-		i, known := o.index[name]
-		if !known {
-			return
+// compareLoose puts the larger first: by GPUs, then cores, then the rest.
+func compareLoose(a, b quantity.Vector) int {
+	if c := cmp.Or(cmp.Compare(b.At(quantity.GPU), a.At(quantity.GPU)), cmp.Compare(b.At(quantity.CPU), a.At(quantity.CPU)), cmp.Compare(b.At(quantity.Memory), a.At(quantity.Memory))); c != 0 {
+		return c
+	}
+	for r := range max(len(a), len(b)) {
+		if c := cmp.Compare(b.At(r), a.At(r)); c != 0 {
+			return c
 		}
-		var more quantity.Vector
-		for r := range max(len(v), len(free[i])) {
-			if d := v.At(r) - free[i].At(r); d > 0 {
-				more = more.Set(r, d)
-			}
-		}
-		if more != nil {
-			cut.Parts = append(cut.Parts, Part{name, more})
-		}
-	})
-	m.Book(&cut, 1)
+	}
+	return 0
 }

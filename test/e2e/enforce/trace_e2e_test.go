@@ -78,7 +78,7 @@ func TestTrace(t *testing.T) {
 			t.Errorf("the log names no trace (%v)", err)
 		}
 		log, err = os.ReadFile(f.agents["paris"].LogFile())
-		if line := regexp.MustCompile(`msg="slice answered" .*slice=`+name+` .*trace=`+trace); err != nil || !line.Match(log) {
+		if line := regexp.MustCompile(`msg="slice answered" .*slice=` + name + ` .*trace=` + trace); err != nil || !line.Match(log) {
 			t.Errorf("the agent's log names no trace of the slice that it answered (%v):\n%s", err, log)
 		}
 		q, err := http.NewRequestWithContext(f.ctx, http.MethodGet, "http://"+f.daemon.Operators+"/metrics", nil)
