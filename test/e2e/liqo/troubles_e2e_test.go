@@ -150,7 +150,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		{doctor.SliceNotInGit, f.unwrite(node), f.rewrite},
 
 		// The slice's marks.
-		{doctor.SliceNoNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=true")},
+		{doctor.SliceDoubleNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=false")}, // the contract names its node
 		{doctor.SliceNoClusterID, slice("label", "liqo.io/remote-cluster-id-"), slice("label", "liqo.io/remote-cluster-id=paris")},
 		{doctor.SliceNotReplicated, slice("label", "liqo.io/replication-"), slice("label", "liqo.io/replication=true")},
 		{doctor.SliceNoRemoteID, slice("label", "liqo.io/remoteID-"), slice("label", "liqo.io/remoteID=paris")},
