@@ -3,6 +3,7 @@
 //
 //	ask.go    what a size comes to as pods: pieces that each lie on one node
 //	map.go    what is free of each node, taken and given back
+//	below.go  of which nodes more is held than there is
 //	pack.go   on which nodes pieces lie
 //	loose.go  what is held nobody knows where: it is taken to lie where it packs best
 //
