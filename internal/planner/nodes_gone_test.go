@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -160,5 +161,45 @@ func TestNodes_ResizeKeepsNodes(t *testing.T) {
 	p = b.Round()
 	if list := b.Contracts("vision/a0"); len(list) != 2 || nodesText(p, "vision/a0") != "1:8" {
 		t.Fatalf("%d contracts, on %s\n%s", len(list), nodesText(p, "vision/a0"), describe(p))
+	}
+}
+
+// What the planner writes of nodes is what the ledger reads: each has cores and memory,
+// however little a replica asks for.
+func TestNodes_EachHasCoresAndMemory(t *testing.T) {
+	for _, cpu := range []int64{1, 3, 4, 7, 9} {
+		b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(4, 4)).
+			Intent("vision/a0", Wants(8), perPod(1, ""), With(func(s *v1alpha1.IntentSpec) {
+				s.Resources.Named[v1alpha1.CPU], s.Resources.Named[v1alpha1.Memory] = v1alpha1.AmountOf(cpu), v1alpha1.AmountOf(cpu)
+			}))
+		p, placed := b.Round(), len(b.Contracts("vision/a0")) > 0
+		if placed != (cpu > 1) {
+			t.Errorf("%dm cpu for two nodes: placed %v", cpu, placed)
+		}
+		for _, c := range b.Contracts("vision/a0") {
+			if err := onnodes.Contract(c); err != nil {
+				t.Errorf("%dm cpu: %v\n%s", cpu, err, describe(p))
+			}
+		}
+	}
+}
+
+// The rest of a replica may lie on a node of its own only with cores and memory that no pod
+// needs.
+func TestNodes_RestHasCoresAndMemory(t *testing.T) {
+	for cpu, want := range map[string]string{"cpu=64 memory=64Gi": "queue", "cpu=65 memory=65Gi": "place"} {
+		b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8)).
+			Intent("vision/a0", Wants(12), perPod(8, "cpu=64 memory=64Gi"), With(func(s *v1alpha1.IntentSpec) {
+				s.Resources.Named = Amounts(cpu + " pods=20")
+			}))
+		if p := b.Round(); string(Of(p, "vision/a0").Action) != want {
+			t.Errorf("%s: want %s\n%s", cpu, want, describe(p))
+		}
+		for _, c := range b.Contracts("vision/a0") {
+			if err := onnodes.Contract(c); err != nil {
+				t.Errorf("%s: %v", cpu, err)
+			}
+		}
+		wantOnlyKeeps(t, b)
 	}
 }
