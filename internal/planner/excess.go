@@ -8,6 +8,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -20,12 +22,7 @@ func (r *round) findExcess() map[string]bool {
 		if o.State != model.Fresh {
 			continue
 		}
-		var lack quantity.Vector
-		for i, n := range o.Free() {
-			if n < 0 {
-				lack = lack.Set(i, -n)
-			}
-		}
+		lack := below(o.Free())
 		if lack == nil {
 			continue
 		}
@@ -42,21 +39,89 @@ func (r *round) findExcess() map[string]bool {
 		slices.SortFunc(list, func(a, b *v1alpha1.Contract) int {
 			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
+		if o.Nodes() != nil {
+			lack = r.excessOnNodes(o, list, lack, out)
+		}
 		for _, c := range list {
-			if out[c.Metadata.Name] || !c.Status.Phase.Held() {
-				continue
-			}
-			relief, helps := r.Relief(o, c), false
-			for i, n := range lack {
-				helps = helps || (n > 0 && relief.At(i) > 0)
-			}
-			if helps {
+			if relief := r.Relief(o, c); !out[c.Metadata.Name] && c.Status.Phase.Held() && helps(relief, lack) {
 				out[c.Metadata.Name] = true
 				lack = lack.Sub(relief)
 			}
 		}
 	}
 	return out
+}
+
+// excessOnNodes marks on each node that has too little of what the offer lacks contracts
+// that lie there: those that the provider refuses first, since it knows whose pods run. It
+// returns what is lacking still, and orders who is next: contracts with something on a node
+// that is gone, then those of which nobody knows where something lies, then the rest.
+func (r *round) excessOnNodes(o *inventory.Offer, list []*v1alpha1.Contract, lack quantity.Vector, out map[string]bool) quantity.Vector {
+	lacked, holds, gone := below(o.Free()), map[string]nodes.Holding{}, map[string]int{}
+	for _, c := range list {
+		h, name := draft.HoldingOf(&r.Draft, r.OfferOf(c), c.Metadata.Name, c), c.Metadata.Name
+		if r.OfferOf(c) != o {
+			h = h.Only(inventory.Shared)
+		}
+		holds[name] = h
+		switch {
+		case slices.ContainsFunc(h.Parts, func(p nodes.Part) bool { return !o.Nodes().Has(p.Node) }):
+			gone[name] = 2
+		case h.Loose != nil:
+			gone[name] = 1
+		}
+	}
+	onNode := slices.Clone(list)
+	slices.SortStableFunc(onNode, func(a, b *v1alpha1.Contract) int { return cmp.Compare(r.refused(b), r.refused(a)) })
+	o.Nodes().Below(func(node string, short quantity.Vector) {
+		for i := range short {
+			if lacked.At(i) <= 0 {
+				short[i] = 0
+			}
+		}
+		for _, marked := range [...]bool{true, false} {
+			for _, c := range onNode {
+				h, name := holds[c.Metadata.Name], c.Metadata.Name
+				at := slices.IndexFunc(h.Parts, func(p nodes.Part) bool { return p.Node == node })
+				if at < 0 || out[name] != marked || !c.Status.Phase.Held() || !helps(h.Parts[at].Size, short) {
+					continue
+				}
+				if short = short.Sub(h.Parts[at].Size); !marked {
+					out[name], lack = true, lack.Sub(r.Relief(o, c))
+				}
+			}
+		}
+	})
+	slices.SortStableFunc(list, func(a, b *v1alpha1.Contract) int { return cmp.Compare(gone[b.Metadata.Name], gone[a.Metadata.Name]) })
+	return lack
+}
+
+// refused is 1 for a contract that its provider refuses, else 0.
+func (r *round) refused(c *v1alpha1.Contract) int {
+	if o := r.OfferOf(c); o != nil && o.Flavor.Spec.Refused[c.Metadata.Name] != "" {
+		return 1
+	}
+	return 0
+}
+
+// below is how much less than nothing there is, nil where there is not.
+func below(free quantity.Vector) (lack quantity.Vector) {
+	for i, n := range free {
+		if n < 0 {
+			lack = lack.Set(i, -n)
+		}
+	}
+	return lack
+}
+
+// helps reports whether something that is lacking is relieved.
+func helps(relief, lack quantity.Vector) bool {
+	for i, n := range lack {
+		if n > 0 && relief.At(i) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // settleExcess looks again at what shrunken flavors hold, because the

@@ -50,6 +50,9 @@ func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer,
 	if !ok {
 		return nil
 	}
+	if had != nil && len(had.Spec.Nodes) == 0 && had.Spec.Stage != v1alpha1.StageReserve {
+		return nil // its virtual nodes run: it stays without nodes until it is placed again
+	}
 	var parts, before []nodes.Part
 	var held nodes.Holding
 	if had != nil {
@@ -112,6 +115,12 @@ func PartsOf(n *quantity.Names, o *inventory.Offer, c *v1alpha1.Contract) (out [
 func Stays(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) bool {
 	ask, ok := m.Pods(w, o, size)
 	return !ok || len(c.Spec.Nodes) == 0 || o.Nodes().Hosts(PartsOf(r.Names, o, c), size, ask)
+}
+
+// SameNodes reports whether a contract may become its next version while it runs: its
+// virtual nodes are named and pinned by the nodes on which it lies.
+func SameNodes(c, next *v1alpha1.ContractSpec) bool {
+	return c.Stage == v1alpha1.StageReserve || slices.EqualFunc(c.Nodes, next.Nodes, func(a, b v1alpha1.ContractNode) bool { return a.Node == b.Node })
 }
 
 // HostsInstead reports whether an offer's cards and nodes hold a size as if a contract were

@@ -3,6 +3,8 @@
 //
 //	ask.go    what a size comes to as pods: pieces that each lie on one node
 //	map.go    what is free of each node, taken and given back
+//	below.go  of which nodes more is held than there is
+//	even.go   no part is without cores or memory
 //	pack.go   on which nodes pieces lie, where all that is held is on some
 //	loose.go  what is held nobody knows where: it is taken to lie where it packs best
 //	free.go   what is left next to that
@@ -14,6 +16,7 @@
 //
 //   - A piece lies on one node with all that it asks for: GPUs, cores, memory, storage and
 //     devices. How many pods a slice may have is a quota, which no node bounds.
+//   - Each part of a size with cores and memory has some of both.
 //   - What a packing takes adds up to the size that was packed, resource by resource, and
 //     is on MaxParts nodes at the most.
 //   - Nodes of which something is taken come before those that are whole, and of these that

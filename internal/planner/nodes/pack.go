@@ -34,6 +34,9 @@ func (m *Map) pack(size quantity.Vector, ask Ask, prefer func(string) bool) []Pa
 		if len(x.taken) > MaxParts {
 			continue
 		}
+		if changed, ok := x.even(size); !ok || changed && !m.Hosts(x.taken, size, ask) {
+			continue
+		}
 		return x.parts(size)
 	}
 	return nil

@@ -154,6 +154,9 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	writer := contractWriter{r.Placer, j, r.how}
 	writer.inscribe(&next.Spec)
 	writer.fix(w, o, &next.Spec, size, cand.Quote, c)
+	if !layout.SameNodes(&c.Spec, &next.Spec) {
+		return false
+	}
 	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
 	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
 	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)

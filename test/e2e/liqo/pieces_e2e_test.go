@@ -151,7 +151,7 @@ func TestPiecesOfNodes(t *testing.T) {
 	f.run(small.consumer, "delete", "pod", "bigger", "-n", small.tenant)
 
 	// Own pods that come later take the piece of who has no pod there: its contract is
-	// Degraded, with the node's hash.
+	// Degraded, with the node's hash, and no other is.
 	loser := pieces[0]
 	f.run(loser.consumer, "delete", "pod", loser.name(), "-n", loser.tenant)
 	f.says("paris", "", "get", "pods", "-n", loser.remote(), "-l", "piece="+loser.name(), "-o", "name")
@@ -159,6 +159,11 @@ func TestPiecesOfNodes(t *testing.T) {
 	f.Contract(loser.tenant, loser.name(), "Degraded")
 	hash := f.contractOf(loser.tenant, loser.name(), loser.contract).Spec.Nodes[0].Node
 	f.reason(loser.contract, "Degraded", "node "+hash+": 2 of 4 gpu are left there for contract "+loser.contract)
+	for _, p := range pieces[1:] {
+		if got := f.Phases(p.tenant, p.name()); got[p.contract] != "Active" {
+			t.Errorf("%s/%s: %v, want Active", p.tenant, p.name(), got)
+		}
+	}
 	f.run("paris", "delete", "pod", "own-later", "-n", "default")
 	f.Contract(loser.tenant, loser.name(), "Active")
 	f.Sound()
