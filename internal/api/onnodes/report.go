@@ -17,6 +17,9 @@ const (
 	maxLabels = 32
 	maxKey    = 317
 	maxValue  = 63
+	// MaxPieces is on how many nodes all contracts of one flavor can hold something, each
+	// node counted for each of them.
+	MaxPieces = 20_000
 	// maxAmount is the most of a resource that a node can have.
 	maxAmount = 1 << 60
 	// maxResources of a node.
@@ -121,7 +124,11 @@ func group(at string, g *v1alpha1.NodeGroup) error {
 
 // heldOn checks what contracts hold on which node: never more than on the flavor.
 func heldOn(s *v1alpha1.FlavorSpec) error {
+	pieces := 0
 	for contract, nodes := range s.HeldOn {
+		if pieces += len(nodes); pieces > MaxPieces {
+			return fmt.Errorf("spec.heldOn: more than %d pieces of contracts on nodes: make several flavors of it", MaxPieces)
+		}
 		held, holds := s.Held[contract]
 		if !holds {
 			return fmt.Errorf("spec.heldOn: %.80q is not in spec.held", contract)

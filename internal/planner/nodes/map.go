@@ -91,7 +91,26 @@ type Map struct {
 // level are nodes that are alike.
 type level struct {
 	shape, free quantity.Vector
+	sum         uint64  // of both, so that those that differ are told apart at a glance
 	nodes       []int32 // by number, which is their order by name
+}
+
+// sumOf is equal for equal vectors, and for hardly any others.
+func sumOf(shape, free quantity.Vector) (sum uint64) {
+	for i, v := range [...]quantity.Vector{shape, free} {
+		for r, n := range v {
+			if n != 0 {
+				x := (uint64(n) + uint64(2*r+i+1)*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9 //nolint:gosec // bits
+				sum ^= x ^ x>>29
+			}
+		}
+	}
+	return sum
+}
+
+// is reports whether a node of a shape with so much free belongs to the level.
+func (l *level) is(sum uint64, shape, free quantity.Vector) bool {
+	return l.sum == sum && l.free.Equal(free) && l.shape.Equal(shape)
 }
 
 // Node is one node as it is handed in.
@@ -127,22 +146,23 @@ func (m *Map) Clone() *Map {
 
 // enter puts a node among those that are alike.
 func enter(levels []level, shape, free quantity.Vector, node int32) []level {
+	sum := sumOf(shape, free)
 	for i := range levels {
-		l := &levels[i]
-		if l.free.Equal(free) && l.shape.Equal(shape) {
+		if l := &levels[i]; l.is(sum, shape, free) {
 			at, _ := slices.BinarySearch(l.nodes, node)
 			l.nodes = slices.Insert(l.nodes, at, node)
 			return levels
 		}
 	}
-	return append(levels, level{shape, free, []int32{node}})
+	return append(levels, level{shape, free, sum, []int32{node}})
 }
 
 // leave takes a node from those that it is alike.
 func leave(levels []level, shape, free quantity.Vector, node int32) []level {
+	sum := sumOf(shape, free)
 	for i := range levels {
 		l := &levels[i]
-		if !l.free.Equal(free) || !l.shape.Equal(shape) {
+		if !l.is(sum, shape, free) {
 			continue
 		}
 		if at, ok := slices.BinarySearch(l.nodes, node); ok {
