@@ -19,6 +19,7 @@
 //	state.go    where seats are, and what is free
 //	units.go    groups choose a domain
 //	ruin.go     who loses a place
+//	scarce.go   accounts that are nearly used up
 //	solve.go    the search
 //
 // Invariants:

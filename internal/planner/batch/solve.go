@@ -25,9 +25,15 @@ const (
 )
 
 // forgiven is how much more expensive than the cheapest yet a result may be at the
-// start of each turn, in parts of what a seat costs on average; at its end
+// start of each turn, in thousandths of what a seat costs on average; at its end
 // nothing. No one figure is the best for all batches that were measured.
-var forgiven = [...]float64{1, 0.4, 0.2, 0.1, 0.02}
+var forgiven = [...]int64{1000, 400, 200, 100, 20}
+
+// weighed is how many times more places of scarce accounts count in turns of their own,
+// before all others (scarce.go), weighedForgiven what is forgiven there.
+var weighed = [...]quantity.Micro{10, 2}
+
+const weighedForgiven = 400
 
 // Answer is where seats are best.
 type Answer struct {
@@ -55,6 +61,12 @@ func Solve(p *Problem, looks int) Answer {
 	if float64(x.cost) <= bound*(1+nearEnough) {
 		return out
 	}
+	for _, times := range weighed {
+		if x.weigh(times) {
+			out.Cheaper = x.search(weighedForgiven) || out.Cheaper
+		}
+	}
+	x.weigh(0)
 	for _, part := range forgiven {
 		out.Cheaper = x.search(part) || out.Cheaper
 	}
@@ -67,22 +79,22 @@ func Solve(p *Problem, looks int) Answer {
 
 // search goes on from result to result and ends with the cheapest; it reports
 // whether that is cheaper than the start.
-func (x *ruins) search(part float64) bool {
-	first, best := x.cost, x.cost
+func (x *ruins) search(part int64) bool {
+	first, best, least := x.cost-x.extra, x.cost-x.extra, x.cost
 	kept := slices.Clone(x.seats)
 	times := min(len(x.seats)*ruinsPerSeat, maxRuins)
-	most, dirty := quantity.Micro(part*float64(x.mean)), false
+	dirty := false
 	for n := 0; n < times && x.looks > 0; n += 1 + len(x.out)/seatsARuin {
 		before := x.cost
 		x.ruin()
-		allowed := best + most*quantity.Micro(times-n)/quantity.Micro(times)
-		if !x.fillUp(max(allowed, before-1)) {
+		if !x.fillUp(max(least+x.prices.part(part, times-n, times), before-1)) {
 			x.restore()
 			x.cost = before
 			continue
 		}
-		if x.cost < best {
-			best, dirty = x.cost, true
+		least = min(least, x.cost)
+		if x.cost-x.extra < best {
+			best, dirty = x.cost-x.extra, true
 		} else if dirty {
 			// The cheapest yet is left: it is what this ruin started from.
 			x.swap()

@@ -221,6 +221,30 @@ func TestAnswersCanBe(t *testing.T) {
 	})
 }
 
+// Which currency prices are in changes no answer.
+func TestScaleOfPricesChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t, 4, rapid.IntRange(1, 8).Draw(t, "seats"))
+		found := Solve(p, 20_000)
+		const rate = 150
+		for i := range p.Kinds {
+			k := &p.Kinds[i]
+			k.Nowhere *= rate
+			for at := range k.Places {
+				k.Places[at].Price, k.Places[at].Most = k.Places[at].Price*rate, k.Places[at].Most*rate
+				k.Charges[at*2] *= rate
+			}
+		}
+		p.Accounts[0][0] *= rate
+		for i := range p.Rules {
+			p.Rules[i].Most *= rate
+		}
+		if again := Solve(p, 20_000); !slices.Equal(again.At, found.At) || again.Cheaper != found.Cheaper || again.Looks != found.Looks {
+			t.Fatalf("%v in one currency, %v in another", found, again)
+		}
+	})
+}
+
 // Small problems are solved to their optimum.
 func TestSmallProblemsAreSolved(t *testing.T) {
 	missed, solved := 0, 0

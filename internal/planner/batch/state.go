@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -21,7 +22,8 @@ type ruins struct {
 	// ranked are the places of each kind by shadow price.
 	ranked [][]int32
 	least  []quantity.Micro
-	mean   quantity.Micro
+	// prices are those of the seats that came with a place.
+	prices average
 	// groups are the seats of each; shared is the domain that each is in, with how many
 	// of it, where it shares one.
 	groups [][]int32
@@ -38,8 +40,12 @@ type ruins struct {
 	on    [][]int32
 	idle  []int32
 	place []int32
-	cost  quantity.Micro
-	rand  uint64
+	// cost is what all come to; weights are how many times more places of an account count,
+	// nil for none, extra what of the cost is that.
+	cost    quantity.Micro
+	weights []quantity.Micro
+	extra   quantity.Micro
+	rand    uint64
 	// out are those who have lost their place, was where they had it, turn is
 	// the order in which they choose.
 	out, turn []int32
@@ -64,7 +70,6 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 	}
 	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
 	x.beginRules()
-	count := quantity.Micro(0)
 	for i := range p.Seats {
 		s := &p.Seats[i]
 		x.seats[i] = state{s.At, s.On}
@@ -75,7 +80,7 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 		if s.At >= 0 {
 			pl := p.Kinds[s.Kind].Places[s.At]
 			x.on[pl.Row] = append(x.on[pl.Row], int32(i)) //nolint:gosec // their number
-			x.mean, count = x.mean+pl.Price, count+1
+			x.prices.add(pl.Price)
 		}
 		for s.Group >= int32(len(x.groups)) { //nolint:gosec // their number
 			x.groups, x.shared = append(x.groups, nil), append(x.shared, shared{})
@@ -87,8 +92,20 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 			x.groups[s.Group] = append(x.groups[s.Group], int32(i)) //nolint:gosec // their number
 		}
 	}
-	x.mean /= max(count, 1)
 	return x
+}
+
+// average is that of a sum.
+type average struct{ sum, count quantity.Micro }
+
+func (a *average) add(n quantity.Micro) { a.sum, a.count = a.sum+n, a.count+1 }
+
+// part is so many thousandths of the average, times n of most: rounded once, so
+// that it follows the scale of prices.
+func (a *average) part(thousandths int64, n, most int) quantity.Micro {
+	high, low := bits.Mul64(uint64(max(a.sum, 0)), uint64(thousandths)*uint64(n))       //nolint:gosec // none is below 0
+	part, _ := bits.Div64(high, low, uint64(max(a.count, 1))*1000*uint64(max(most, 1))) //nolint:gosec // above 0
+	return quantity.Micro(part)                                                         //nolint:gosec // no more than the sum
 }
 
 // draw is a number below n (SplitMix64, of Steele, Lea and Flood).
@@ -111,7 +128,8 @@ func (x *ruins) vacate(i int32) {
 		return
 	}
 	pl := &k.Places[s.at]
-	x.cost -= pl.Price
+	more := x.weight(&x.Seats[i], pl)
+	x.cost, x.extra = x.cost-pl.Price-more, x.extra-more
 	x.take(pl.Row, x.size(k, s.at), -1)
 	x.charge(i, k, s.at, -1)
 	x.join(&x.Seats[i], pl, -1)
@@ -135,7 +153,8 @@ func (x *ruins) seated(i, at int32, units []Units) {
 		return
 	}
 	pl := &k.Places[at]
-	x.cost += pl.Price
+	more := x.weight(&x.Seats[i], pl)
+	x.cost, x.extra = x.cost+pl.Price+more, x.extra+more
 	x.take(pl.Row, x.size(k, at), 1)
 	x.charge(i, k, at, 1)
 	x.join(&x.Seats[i], pl, 1)
