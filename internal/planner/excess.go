@@ -40,7 +40,7 @@ func (r *round) findExcess() map[string]bool {
 			return cmp.Or(cmp.Compare(r.Standing(a), r.Standing(b)), b.Spec.Term.Start.Compare(a.Spec.Term.Start.Time), strings.Compare(b.Metadata.Name, a.Metadata.Name))
 		})
 		if o.Nodes() != nil {
-			lack = r.excessOnNodes(o, list, lack, out)
+			lack = excessOnNodes(r, o, list, lack, out)
 		}
 		for _, c := range list {
 			if relief := r.Relief(o, c); !out[c.Metadata.Name] && c.Status.Phase.Held() && helps(relief, lack) {
@@ -56,7 +56,7 @@ func (r *round) findExcess() map[string]bool {
 // that lie there: those that the provider refuses first, since it knows whose pods run. It
 // returns what is lacking still, and orders who is next: contracts with something on a node
 // that is gone, then those of which nobody knows where something lies, then the rest.
-func (r *round) excessOnNodes(o *inventory.Offer, list []*v1alpha1.Contract, lack quantity.Vector, out map[string]bool) quantity.Vector {
+func excessOnNodes(r *round, o *inventory.Offer, list []*v1alpha1.Contract, lack quantity.Vector, out map[string]bool) quantity.Vector {
 	lacked, holds, gone := below(o.Free()), map[string]nodes.Holding{}, map[string]int{}
 	for _, c := range list {
 		h, name := draft.HoldingOf(&r.Draft, r.OfferOf(c), c.Metadata.Name, c), c.Metadata.Name
@@ -72,7 +72,7 @@ func (r *round) excessOnNodes(o *inventory.Offer, list []*v1alpha1.Contract, lac
 		}
 	}
 	onNode := slices.Clone(list)
-	slices.SortStableFunc(onNode, func(a, b *v1alpha1.Contract) int { return cmp.Compare(r.refused(b), r.refused(a)) })
+	slices.SortStableFunc(onNode, func(a, b *v1alpha1.Contract) int { return cmp.Compare(refusedFirst(r, b), refusedFirst(r, a)) })
 	o.Nodes().Below(func(node string, short quantity.Vector) {
 		for i := range short {
 			if lacked.At(i) <= 0 {
@@ -96,8 +96,8 @@ func (r *round) excessOnNodes(o *inventory.Offer, list []*v1alpha1.Contract, lac
 	return lack
 }
 
-// refused is 1 for a contract that its provider refuses, else 0.
-func (r *round) refused(c *v1alpha1.Contract) int {
+// refusedFirst is 1 for a contract that its provider refuses, else 0.
+func refusedFirst(r *round, c *v1alpha1.Contract) int {
 	if o := r.OfferOf(c); o != nil && o.Flavor.Spec.Refused[c.Metadata.Name] != "" {
 		return 1
 	}

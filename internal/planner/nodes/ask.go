@@ -79,3 +79,23 @@ func share(size quantity.Vector, units, all int64) quantity.Vector {
 	}
 	return out
 }
+
+// times is how many pieces of a size there is room for.
+func times(piece, free quantity.Vector) int64 {
+	n := int64(1) << 40
+	for r, want := range piece {
+		if want > 0 && r != quantity.Pods {
+			n = min(n, max(free.At(r), 0)/want)
+		}
+	}
+	return n
+}
+
+// scaled is k of a piece.
+func scaled(piece quantity.Vector, k int64) quantity.Vector {
+	out := piece.Clone()
+	for r := range out {
+		out[r] *= k
+	}
+	return out
+}

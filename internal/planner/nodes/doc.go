@@ -4,8 +4,9 @@
 //	ask.go    what a size comes to as pods: pieces that each lie on one node
 //	map.go    what is free of each node, taken and given back
 //	below.go  of which nodes more is held than there is
-//	even.go   no part is without cores or memory
-//	pack.go   on which nodes pieces lie, where all that is held is on some
+//	hosts.go  whether pods fit into given parts
+//	pack.go   on which nodes pieces lie, where all that is held is on some, and no part without
+//	          cores or memory
 //	loose.go  what is held nobody knows where: it is taken to lie where it packs best
 //	free.go   what is left next to that
 //	fits.go   … and whether, where and how often a size fits there

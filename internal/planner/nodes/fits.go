@@ -53,20 +53,6 @@ func (m *Map) Times(size quantity.Vector, ask Ask, n int) int {
 	return n
 }
 
-// Hosts reports whether parts of a size hold its pods.
-func (m *Map) Hosts(parts []Part, size quantity.Vector, ask Ask) bool {
-	p := divide(size, ask, m.Most(ask.Unit))
-	n, rest := int64(0), p.rest == nil
-	for i := range parts {
-		k := times(p.pod, parts[i].Size)
-		n += k
-		if left := parts[i].Size.Clone().Sub(scaled(p.pod, k)); !rest && times(p.rest, left) > 0 {
-			rest = true
-		}
-	}
-	return n > p.n || n == p.n && rest
-}
-
 // Holds reports whether a part is free of its node.
 func (m *Map) Holds(p Part) bool {
 	i, known := m.index[p.Node]

@@ -175,22 +175,27 @@ func (x *packing) parts(size quantity.Vector) []Part {
 	return out
 }
 
-// times is how many pieces of a size there is room for.
-func times(piece, free quantity.Vector) int64 {
-	n := int64(1) << 40
-	for r, want := range piece {
-		if want > 0 && r != quantity.Pods {
-			n = min(n, max(free.At(r), 0)/want)
+// even gives each part some of the cores and the memory of a size, because a Node without
+// either is never ready: as little as can be, from the part with the most. changed reports
+// whether it gave any, ok whether no part is without.
+func (x *packing) even(size quantity.Vector) (changed, ok bool) {
+	for _, r := range [...]int{quantity.CPU, quantity.Memory} {
+		for k := range x.taken {
+			if size.At(r) == 0 || x.taken[k].Size.At(r) > 0 {
+				continue
+			}
+			most := 0
+			for i := range x.taken {
+				if x.taken[i].Size.At(r) > x.taken[most].Size.At(r) {
+					most = i
+				}
+			}
+			if x.taken[most].Size.At(r) < 2 || x.left(k).At(r) < 1 {
+				return changed, false
+			}
+			x.taken[most].Size[r]--
+			x.taken[k].Size, changed = x.taken[k].Size.Set(r, 1), true
 		}
 	}
-	return n
-}
-
-// scaled is k of a piece.
-func scaled(piece quantity.Vector, k int64) quantity.Vector {
-	out := piece.Clone()
-	for r := range out {
-		out[r] *= k
-	}
-	return out
+	return changed, true
 }
