@@ -113,7 +113,7 @@ func TestPlanned(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("7 runs have %d digests", len(seen))
 	}
-	if digest(one, two) != digest(one, two) {
+	if again := digest(one, two); again != digest(one, two) {
 		t.Error("equal plans have two digests")
 	}
 }

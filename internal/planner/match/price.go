@@ -7,11 +7,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/tariff"
 )
 
-// Tariff is an offer's price in the fleet's currency, Quote what a size costs by it.
-type (
-	Tariff = tariff.Tariff
-	Quote  = tariff.Quote
-)
+// Tariff is an offer's price in the fleet's currency.
+type Tariff = tariff.Tariff
+
+// Quote is what a size costs by a tariff.
+type Quote = tariff.Quote
 
 // TariffOf is an offer's tariff, made on first use; offers with the very same
 // price share one.

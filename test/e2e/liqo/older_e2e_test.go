@@ -3,7 +3,9 @@
 package liqo
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,7 +55,7 @@ func TestWithoutMutatingPolicies(t *testing.T) {
 						return err
 					}
 				}
-				return fmt.Errorf("the intents are %s (%v)", text, err)
+				return fmt.Errorf("the intents are %s: %w", text, cmp.Or(err, errors.New("train is not refused")))
 			})
 			rome, err := os.ReadFile(filepath.Join(f.Platform.Dir, "clusters", "rome.yaml"))
 			if err != nil {
