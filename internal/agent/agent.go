@@ -62,6 +62,9 @@ type Options struct {
 	// LimitsEnforcement is how Liqo is installed to enforce limits: None, Soft, Hard, or
 	// "" where nobody says. What Quotas show goes before it.
 	LimitsEnforcement string
+	// ReportNodes reports flavors with accelerators node by node, which needs the right to
+	// label nodes.
+	ReportNodes bool
 	// Patience is how long a slice without a contract waits before it is denied; 0 takes the default.
 	Patience time.Duration
 	// MetricsAddress and HealthAddress to listen on; "0" does not. Metrics are

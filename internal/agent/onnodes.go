@@ -87,10 +87,10 @@ func (c *collector) piecesOf(f *offered) []bynode.Piece {
 	return out
 }
 
-// hashFrom starts reporting nodes one by one, if the agent may label them and read what
-// their hashes are salted with.
+// hashFrom starts reporting nodes one by one, if it is asked for and the agent may label
+// them and read what their hashes are salted with.
 func (a *agent) hashFrom(ctx context.Context) error {
-	if a.hasher.Load() != nil {
+	if !a.ReportNodes || a.hasher.Load() != nil {
 		return nil
 	}
 	for _, need := range bynode.Needs() {

@@ -150,7 +150,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		{doctor.SliceNotInGit, f.unwrite(node), f.rewrite},
 
 		// The slice's marks.
-		{doctor.SliceDoubleNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=false")}, // the contract names its node
+		{doctor.SliceNoNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=true")},
 		{doctor.SliceNoClusterID, slice("label", "liqo.io/remote-cluster-id-"), slice("label", "liqo.io/remote-cluster-id=paris")},
 		{doctor.SliceNotReplicated, slice("label", "liqo.io/replication-"), slice("label", "liqo.io/replication=true")},
 		{doctor.SliceNoRemoteID, slice("label", "liqo.io/remoteID-"), slice("label", "liqo.io/remoteID=paris")},
@@ -184,12 +184,11 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 			f.run("paris", "patch", "quotas.offloading.liqo.io", quota, "-n", onParis, "--type=merge", "-p", `{"spec":{"resources":{"nvidia.com/gpu":"1"}}}`)
 		}, nil},
 		{doctor.QuotaMissing, func() { f.run("paris", "delete", "quotas.offloading.liqo.io", quota, "-n", onParis) }, func() { liqo() }},
-		// (A virtual node by hand has no owner, and its size is that of its manifest:
-		// virtual-node-orphan, node-small and node-without-cpu are those that Liqo makes.)
-		{doctor.OffloadingUnseen, func() {
+		{doctor.VirtualNodeOrphan, func() {
 			liqo = f.dead("rome", "liqo-controller-manager")
-			rome("patch", offloadings, "offloading", "-n", "vision", "--type=merge", "-p", `{"spec":{"podOffloadingStrategy":"LocalAndRemote"}}`)()
-		}, func() { liqo() }},
+			f.run("rome", "patch", nodes, node, "-n", onRome, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
+		}, nil},
+		{doctor.OffloadingUnseen, rome("patch", offloadings, "offloading", "-n", "vision", "--type=merge", "-p", `{"spec":{"podOffloadingStrategy":"LocalAndRemote"}}`), func() { liqo() }},
 		{doctor.CopyMissing, func() {
 			liqo = f.dead("rome", "liqo-crd-replicator")
 			f.run("paris", "delete", slices, node, "-n", onParis)
@@ -212,8 +211,10 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 				t.Fatal(err)
 			}
 			resources(`"nvidia.com/gpu":"1"`)()
-		}, resources(`"nvidia.com/gpu":"2"`)},
+		}, nil},
+		{doctor.NodeSmall, nil, resources(`"nvidia.com/gpu":"2"`)},
 		{doctor.SliceKeptKey, resources(`"rdma/hca":"1"`), resources(`"rdma/hca":null`)},
+		{doctor.NodeWithoutCPU, resources(`"cpu":"0","memory":"0"`), resources(`"cpu":"8","memory":"32Gi"`)},
 		{doctor.SliceDenied, answer(`{"conditions":[{"type":"Authentication","status":"Accepted","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Resources","status":"Denied","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`), agent},
 
 		// What drains waits for budgets, then for its pods, and then is gone.
