@@ -59,8 +59,8 @@
 // consumer goes past the ledger, is told the same way: brokers count names they
 // do not know against the capacity like the provider's own pods.
 //
-// With ReportNodes, flavors with accelerators are told node by node too, by salted hash, with what slices
-// hold on which (package bynode): by their pods, and by the contracts that name nodes. The
+// With ReportNodes, flavors with accelerators are told node by node too, by salted hash,
+// with what slices hold on which (package bynode): by their pods, and by the contracts that name nodes. The
 // agent labels those nodes fleetbroker.io/node=<hash>; where it may not, pools are told
 // alone. A contract whose piece of a node own pods took is refused with the hash.
 //
