@@ -43,7 +43,7 @@ func (r *round) findExcess() map[string]bool {
 			lack = excessOnNodes(r, o, list, lack, out)
 		}
 		for _, c := range list {
-			if relief := r.Relief(o, c); !out[c.Metadata.Name] && c.Status.Phase.Held() && helps(relief, lack) {
+			if relief := r.Relief(o, c); !out[c.Metadata.Name] && c.Status.Phase.Held() && relief.Relieves(lack) {
 				out[c.Metadata.Name] = true
 				lack = lack.Sub(relief)
 			}
@@ -83,7 +83,7 @@ func excessOnNodes(r *round, o *inventory.Offer, list []*v1alpha1.Contract, lack
 			for _, c := range onNode {
 				h, name := holds[c.Metadata.Name], c.Metadata.Name
 				at := slices.IndexFunc(h.Parts, func(p nodes.Part) bool { return p.Node == node })
-				if at < 0 || out[name] != marked || !c.Status.Phase.Held() || !helps(h.Parts[at].Size, short) {
+				if at < 0 || out[name] != marked || !c.Status.Phase.Held() || !h.Parts[at].Size.Relieves(short) {
 					continue
 				}
 				if short = short.Sub(h.Parts[at].Size); !marked {
@@ -112,16 +112,6 @@ func below(free quantity.Vector) (lack quantity.Vector) {
 		}
 	}
 	return lack
-}
-
-// helps reports whether something that is lacking is relieved.
-func helps(relief, lack quantity.Vector) bool {
-	for i, n := range lack {
-		if n > 0 && relief.At(i) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // settleExcess looks again at what shrunken flavors hold, because the

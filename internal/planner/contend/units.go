@@ -18,15 +18,6 @@ type unit struct {
 	name      string
 }
 
-func touches(relief, lack quantity.Vector) bool {
-	for i, n := range lack {
-		if n > 0 && relief.At(i) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // fewest is the best of the units that together give what is missing: one alone,
 // a pair, or else as many as it takes, without any that the others make
 // needless. The units come the least disturbing first.

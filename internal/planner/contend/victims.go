@@ -196,7 +196,7 @@ func (s *victimSearch) unitsOn(o *inventory.Offer, lack quantity.Vector) []unit 
 			continue
 		}
 		relief := s.Relief(o, c)
-		if !touches(relief, lack) {
+		if !relief.Relieves(lack) {
 			continue
 		}
 		key := draft.KeyOf(c.Metadata.Namespace, c.Spec.Intent.Name)

@@ -102,6 +102,16 @@ func (v Vector) Equal(o Vector) bool {
 	return true
 }
 
+// Relieves reports whether v has some of a resource that is lacking.
+func (v Vector) Relieves(lack Vector) bool {
+	for i, n := range lack {
+		if n > 0 && v.At(i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Within reports v ≤ o for every resource.
 func (v Vector) Within(o Vector) bool {
 	for i, n := range v {
