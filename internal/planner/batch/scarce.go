@@ -2,7 +2,7 @@ package batch
 
 import "github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 
-// An account that is nearly used up, by what is dearer in some places than in others, has
+// An account that is nearly used up, by what is more expensive in some places than in others, has
 // seats without a place for want of that. Who takes a cheap place then matters, though all come to the
 // same: with a place that costs less the account has some left for one more. In some turns
 // the places of its seats therefore count several times.

@@ -4,5 +4,5 @@
 //
 // Invariant: each route that package server registers is in the list, and each of the list
 // is registered; a test there holds it (routes_test.go). It describes and serves nothing.
-// The list is made anew for each caller.
+// Each caller has a list of its own.
 package routes
