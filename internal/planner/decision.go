@@ -13,42 +13,49 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// fewDecisions is how many are put among the others one by one.
-const fewDecisions = 16
-
-// addDecisions puts the jobs' decisions among those on quick keeps, which are
-// in order.
+// addDecisions puts the jobs' decisions among those that quick keeps: in the places that
+// sift left free, in place of what was kept of those that were woken since, and in their
+// order those on intents that are no more.
 func (r *round) addDecisions() {
-	var list []*draft.Decision
-	for _, j := range r.Jobs {
-		if j.In != nil || len(j.Live)+j.Releasing > 0 || len(j.Dec.Contracts) > 0 {
-			d := j.Dec
-			list = append(list, &d)
+	var list, gone []*draft.Decision
+	room := make([]draft.Decision, 0, len(r.Jobs))
+	for n, j := range r.Jobs {
+		if j.In == nil && len(j.Live)+j.Releasing == 0 && len(j.Dec.Contracts) == 0 {
+			continue
+		}
+		room = append(room, j.Dec)
+		d := &room[len(room)-1]
+		if list = append(list, d); n < len(r.sifted) {
+			r.Plan.Intents[r.sifted[n]] = d
+		} else if at, found := r.PlaceOf(d.Tenant, d.Name); found {
+			r.Plan.Intents[at] = d
+		} else {
+			gone = append(gone, d)
 		}
 	}
-	byName := func(a, b *draft.Decision) int { return draft.CompareNames(a.Tenant, a.Name, b.Tenant, b.Name) }
 	slices.SortFunc(list, byName)
 	r.Plan.Unsettled = list
-	kept := r.Plan.Intents
-	if len(list) <= fewDecisions {
-		for _, d := range list {
-			at, _ := slices.BinarySearchFunc(kept, d, byName)
-			kept = slices.Insert(kept, at, d)
-		}
-		r.Plan.Intents = kept
-		return
+	if r.doubled {
+		r.Plan.Intents = slices.DeleteFunc(r.Plan.Intents, func(d *draft.Decision) bool { return d == nil })
 	}
-	out := make([]*draft.Decision, 0, len(kept)+len(list))
-	for _, d := range list {
-		to := min(1, len(kept)) // it is near: those that wait lie among the others
-		for to < len(kept) && byName(kept[to-1], d) < 0 {
-			to = min(2*to, len(kept))
-		}
-		at, _ := slices.BinarySearchFunc(kept[:to], d, byName)
-		out = append(append(out, kept[:at]...), d)
-		kept = kept[at:]
+	slices.SortFunc(gone, byName)
+	r.Plan.Intents = insertAll(r.Plan.Intents, gone)
+}
+
+// byName orders decisions.
+func byName(a, b *draft.Decision) int { return draft.CompareNames(a.Tenant, a.Name, b.Tenant, b.Name) }
+
+// insertAll puts decisions in order among others in order, none of which has the name of
+// one of them. What it is given may be overwritten.
+func insertAll(kept, more []*draft.Decision) []*draft.Decision {
+	end := len(kept)
+	kept = append(kept, more...)
+	for k, d := range slices.Backward(more) {
+		at, _ := slices.BinarySearchFunc(kept[:end], d, byName)
+		copy(kept[at+k+1:], kept[at:end])
+		kept[at+k], end = d, at
 	}
-	r.Plan.Intents = append(out, kept...)
+	return kept
 }
 
 // kept is the decision on an intent that is served as it asks.

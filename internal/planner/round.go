@@ -29,6 +29,10 @@ type round struct {
 	errand
 	// retire: ended contracts are old enough to leave the tree.
 	retire bool
+	// sifted are the places among the intents of the first jobs; doubled: two of the
+	// intents have one name (sift).
+	sifted  []int
+	doubled bool
 }
 
 // errand is who asks for a round and for what, beside its world: the one value that a round

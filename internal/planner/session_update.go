@@ -1,11 +1,8 @@
 package planner
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
@@ -188,9 +185,7 @@ func (r *round) forgetContract(name string) {
 }
 
 func (r *round) forgetIntent(k [2]string) {
-	at, found := slices.BinarySearchFunc(r.Intents, k, func(in *model.Intent, k [2]string) int {
-		return draft.CompareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
-	})
+	at, found := r.PlaceOf(k[0], k[1])
 	for ; found && at < len(r.Intents) && r.Intents[at].Metadata.Namespace == k[0] && r.Intents[at].Metadata.Name == k[1]; at++ {
 		r.cached[at] = cachedDecision{}
 	}

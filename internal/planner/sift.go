@@ -39,25 +39,32 @@ func compareName(a, b *model.Intent) int {
 }
 
 // sift keeps the intents that are served as they ask, and makes jobs of the
-// others. What an earlier round found holds where it may (Session).
+// others: their places in Plan.Intents stay free for addDecisions, and are the round's
+// sifted, in the order of the jobs.
 func (r *round) sift() {
-	r.Plan.Intents = make([]*draft.Decision, 0, len(r.Intents)+fewDecisions)
+	list := make([]*draft.Decision, len(r.Intents), len(r.Intents)+len(r.orphans))
 	var due v1alpha1.Time
-	for i, in := range r.Intents {
+	for i := range r.cached {
 		v := &r.cached[i]
+		if v.decision != nil && v.more == nil { // nearly all: nothing else of them is read
+			list[i] = v.decision
+			continue
+		}
+		in := r.Intents[i]
 		if v.expired(r.Now) {
-			if i > 0 && r.Intents[i-1].Metadata.Name == in.Metadata.Name && r.Intents[i-1].Metadata.Namespace == in.Metadata.Namespace {
+			if i > 0 && compareName(r.Intents[i-1], in) == 0 {
+				r.doubled = true
 				continue // two files that name one intent are frozen by the reader
 			}
 			if j := knownJob(r, in, v); j != nil {
-				r.AddJob(j)
+				r.addSifted(i, j)
 				continue
 			}
 			*v = cachedDecision{}
 			d, until, ok := r.quick(in)
 			if !ok {
 				due = lifecycle.Earlier(due, until)
-				r.AddJob(r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				r.addSifted(i, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
 			if v.decision = &d; !until.IsZero() {
@@ -67,9 +74,16 @@ func (r *round) sift() {
 		if v.more != nil {
 			due = lifecycle.Earlier(due, v.more.until)
 		}
-		r.Plan.Intents = append(r.Plan.Intents, v.decision)
+		list[i] = v.decision
 	}
+	r.Plan.Intents = list
 	r.Due(due)
+}
+
+// addSifted adds the job of the intent at a place.
+func (r *round) addSifted(i int, j *draft.Job) {
+	r.AddJob(j)
+	r.sifted = append(r.sifted, i)
 }
 
 // knownJob is the job of an intent of which it is known how it waits, nil for others.

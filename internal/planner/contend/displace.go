@@ -399,7 +399,8 @@ func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
 	}
 }
 
-// wake is the job of an intent, made now when it was thought to need nothing.
+// wake is the job of an intent, made now when it was thought to need nothing: its decision
+// then takes the place of what was kept.
 func (r *Contest) wake(tenant, name string) *draft.Job {
 	if j := r.JobOf(tenant, name); j != nil {
 		return j
@@ -407,7 +408,6 @@ func (r *Contest) wake(tenant, name string) *draft.Job {
 	j := r.NewJob(r.Find(tenant, name), tenant, name)
 	r.SettleJob(j)
 	r.AddJob(j)
-	draft.Set(&r.Draft, &r.Plan.Intents, slices.DeleteFunc(draft.Own(&r.Draft, r.Plan.Intents), func(d *draft.Decision) bool { return d.Tenant == tenant && d.Name == name }))
 	return j
 }
 

@@ -28,13 +28,18 @@ type Base struct {
 
 // Find is the intent of a name, nil when there is none.
 func (b *Base) Find(tenant, name string) *model.Intent {
-	i, ok := slices.BinarySearchFunc(b.Intents, [2]string{tenant, name}, func(in *model.Intent, k [2]string) int {
-		return CompareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
-	})
+	i, ok := b.PlaceOf(tenant, name)
 	if !ok {
 		return nil
 	}
 	return b.Intents[i]
+}
+
+// PlaceOf is where among the intents the first of a name is, or would be.
+func (b *Base) PlaceOf(tenant, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(b.Intents, [2]string{tenant, name}, func(in *model.Intent, k [2]string) int {
+		return CompareNames(in.Metadata.Namespace, in.Metadata.Name, k[0], k[1])
+	})
 }
 
 // OfferOf is the offer that a contract is placed on, nil when it is in no market.
