@@ -74,7 +74,9 @@ func Make(ctx context.Context, dir string, o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	message := fmt.Sprintf("%d placed\n\nInputs: %s\nPlan: sha256:0\nNow: %s\n", plan.placed, f.Inputs, o.Now.UTC().Format(time.RFC3339))
+	// Without a rendering's number the daemon would take the manifests for those of an older
+	// program, and render all of them again at its start.
+	message := fmt.Sprintf("%d placed\n\nInputs: %s\nPlan: sha256:0\nNow: %s\nRenderer: %d\n", plan.placed, f.Inputs, o.Now.UTC().Format(time.RFC3339), manifests.Renderer)
 	f.Ledger, err = Import(ctx, dir, Commit{Branch: LedgerBranch, By: broker, When: when, Message: message, Files: plan.files})
 	return f, err
 }
