@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ const (
 )
 
 // Sizer is a Store that knows how large a file is without reading it. What is no
-// file is a *BrokenError.
+// file is a *BrokenError. Several may ask at once.
 type Sizer interface {
 	Size(h Hash) (int64, error)
 }
@@ -255,6 +256,7 @@ func (w *walk) sum(entries []Entry, depth int) (node, error) {
 	if err := w.counts(n.Entries); err != nil {
 		return n, err
 	}
+	w.measure(entries)
 	for _, e := range entries {
 		if n.broken != nil {
 			break
@@ -297,27 +299,86 @@ func (w *walk) sum(entries []Entry, depth int) (node, error) {
 	return n, nil
 }
 
+// measuredAtOnce is from how many files of a directory on their sizes are asked for by
+// several at once: a start asks for those of a million.
+const measuredAtOnce = 256
+
+// measure learns the sizes of a directory's files where they are many. What fails is asked
+// for again by size, which says so in the order of the entries.
+func (w *walk) measure(entries []Entry) {
+	if w.sizer == nil || len(entries) < measuredAtOnce {
+		return
+	}
+	var ask []Hash
+	asked := map[Hash]bool{} // a bomb lists one file a million times
+	for _, e := range entries {
+		if _, known := w.v.sizeOf(e.Hash); !known && w.measurable(e) && !asked[e.Hash] {
+			asked[e.Hash], ask = true, append(ask, e.Hash)
+		}
+	}
+	if len(ask) < measuredAtOnce {
+		return
+	}
+	sizes := make([]int64, len(ask))
+	var group sync.WaitGroup
+	share := (len(ask) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
+	for from := 0; from < len(ask); from += share {
+		to := min(from+share, len(ask))
+		group.Go(func() {
+			for i := from; i < to; i++ {
+				var err error
+				if sizes[i], err = w.sizer.Size(ask[i]); err != nil {
+					sizes[i] = -1
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i, n := range sizes {
+		if n >= 0 {
+			w.v.setSize(ask[i], n)
+		}
+	}
+}
+
+// measurable reports whether the store knows how large an entry is.
+func (w *walk) measurable(e Entry) bool {
+	return w.sizer != nil && e.Kind != Dir && e.Kind != Submodule && e.Kind != Oversized
+}
+
 // size of a file, 0 where the store does not know sizes.
 func (w *walk) size(e Entry) (int64, error) {
-	if w.sizer == nil || e.Kind == Submodule || e.Kind == Oversized {
+	if !w.measurable(e) {
 		return 0, nil
 	}
-	sizes := &w.v.sizes
-	if n, ok := sizes[0][e.Hash]; ok {
-		return n, nil
-	}
-	n, ok := sizes[1][e.Hash]
-	if !ok {
+	n, known := w.v.sizeOf(e.Hash)
+	if !known {
 		var err error
 		if n, err = w.sizer.Size(e.Hash); err != nil {
 			return 0, err
 		}
 	}
-	if sizes[0] == nil || len(sizes[0]) >= maxSizes {
-		sizes[0], sizes[1] = map[Hash]int64{}, sizes[0]
-	}
-	sizes[0][e.Hash] = n
+	w.v.setSize(e.Hash, n)
 	return n, nil
+}
+
+// sizeOf is the size of a file that is remembered.
+func (v *Vetter) sizeOf(h Hash) (n int64, known bool) {
+	if n, known = v.sizes[0][h]; !known {
+		n, known = v.sizes[1][h]
+	}
+	return n, known
+}
+
+// setSize remembers the size of a file, as one of the young.
+func (v *Vetter) setSize(h Hash, n int64) {
+	if _, young := v.sizes[0][h]; young {
+		return
+	}
+	if v.sizes[0] == nil || len(v.sizes[0]) >= maxSizes {
+		v.sizes[0], v.sizes[1] = map[Hash]int64{}, v.sizes[0]
+	}
+	v.sizes[0][h] = n
 }
 
 // saturate adds without going round.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -163,5 +164,75 @@ func TestVetterNamesWhatIsBroken(t *testing.T) {
 	}
 	if _, err := NewVetter(DefaultBounds).Whole(Tree{NewMemory(), root.Root}, nil); err == nil || errors.As(err, new(*BrokenError)) {
 		t.Errorf("a store that lacks the tree: %v", err)
+	}
+}
+
+// asking is a store that counts how often sizes are asked for, and knows some to be broken
+// or cannot read them.
+type asking struct {
+	*Memory
+	broken, unread map[Hash]bool
+	asked          *atomic.Int64
+}
+
+var errUnread = errors.New("the disk does not answer")
+
+func (s asking) Size(h Hash) (int64, error) {
+	s.asked.Add(1)
+	switch {
+	case s.broken[h]:
+		return 0, &BrokenError{Why: "what stands as a file is a commit"}
+	case s.unread[h]:
+		return 0, errUnread
+	}
+	return s.Memory.Size(h)
+}
+
+// However many sizes are asked for at once, what comes out is what asking for one after
+// the other says: the bytes of all, or the first that fails, in the order of the entries.
+func TestVetterMeasuresManyAtOnce(t *testing.T) {
+	m := NewMemory()
+	for name, c := range map[string]struct {
+		files, different int
+		broken, unread   int // -1: none
+		asked            int64
+	}{
+		"all different":          {3000, 3000, -1, -1, 3000},
+		"one a thousand times":   {1000, 1, -1, -1, 1},
+		"few":                    {20, 20, -1, -1, 20},
+		"a broken one":           {3000, 3000, 1234, -1, 3001},
+		"broken before unread":   {3000, 3000, 700, 2000, 3001},
+		"unread before broken":   {3000, 3000, 2000, 700, 3001},
+		"the last one is broken": {512, 512, 511, -1, 513},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := asking{m, map[Hash]bool{}, map[Hash]bool{}, &atomic.Int64{}}
+			var entries []Entry
+			var bytes int64
+			for i := range c.files {
+				text := []byte(fmt.Sprintf("kind: ResourceIntent # %s %d", name, i%c.different))
+				h := m.AddFile(text)
+				entries, bytes = append(entries, Entry{fmt.Sprintf("f%05d.yaml", i), File, h}), bytes+int64(len(text))
+				store.broken[h], store.unread[h] = i == c.broken, i == c.unread
+			}
+			root := Tree{store, m.AddDir([]Entry{{"bases", Dir, m.AddDir(entries)}})}
+			w, err := NewVetter(DefaultBounds).Whole(root, []string{"bases"})
+			var broken *BrokenError
+			switch first := errors.As(err, &broken); {
+			case c.unread >= 0 && (c.broken < 0 || c.unread < c.broken):
+				if !errors.Is(err, errUnread) || first {
+					t.Errorf("got %v, want %v", err, errUnread)
+				}
+			case c.broken >= 0:
+				if want := fmt.Sprintf("bases/f%05d.yaml", c.broken); !first || broken.Path != want {
+					t.Errorf("got %v, want %s named", err, want)
+				}
+			case err != nil || w.Bytes != bytes || w.Entries != int64(c.files)+1:
+				t.Errorf("weighed %+v, %v, want %d entries with %d bytes", w, err, c.files+1, bytes)
+			}
+			if n := store.asked.Load(); n != c.asked {
+				t.Errorf("%d sizes were asked for, want %d", n, c.asked)
+			}
+		})
 	}
 }
