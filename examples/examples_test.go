@@ -35,8 +35,8 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fleets) != 14 {
-		t.Fatalf("there are %d fleets, want 14", len(fleets))
+	if len(fleets) != 15 {
+		t.Fatalf("there are %d fleets, want 15", len(fleets))
 	}
 	for _, f := range fleets {
 		dir := filepath.Dir(f)

@@ -300,6 +300,7 @@ func inFlavor(r v1alpha1.Resources, gpu *v1alpha1.FlavorGPU, extended bool) v1al
 		switch {
 		case gpu != nil && name == gpu.ResourceName:
 			out[v1alpha1.GPU] = amount
+		case isHugePages(name) && amount.IsZero(): // every kubelet names the sizes that it could have
 		case isShared(name), extended && isExtended(name) && !isGPU(name):
 			out[name] = amount
 		}

@@ -186,6 +186,20 @@ paris/p-3g-40gb nvidia-h100 40Gi nvidia.com/mig-3g.40gb/2 pool=p
   held part cpu=4 gpu=1
 `,
 		},
+		"huge pages": {
+			reason: "they are memory that pods get by name alone: sold by the size, and a size of which a node has none is not told",
+			state: State{
+				Nodes:  []*corev1.Node{node("a", "cpu=64 memory=448Gi hugepages-1Gi=64Gi hugepages-2Mi=0", pool("p")), node("b", "cpu=64 memory=512Gi hugepages-1Gi=0 hugepages-2Mi=0", pool("p"))},
+				Pods:   []*corev1.Pod{pod("x", "a", "cpu=1 hugepages-1Gi=8Gi")},
+				Quotas: []*offloadingv1beta1.Quota{quota("liqo-tenant-rome", "held", "cpu=8 hugepages-1Gi=16Gi")},
+			},
+			want: `
+paris/p pool=p
+  capacity cpu=128 hugepages-1Gi=64Gi memory=960Gi
+  used cpu=1 hugepages-1Gi=8Gi pods=1
+  held held cpu=8 hugepages-1Gi=16Gi
+`,
+		},
 		"pinned and annotated slices": {
 			reason: "where a slice is pinned, and what its contract says, decide which flavor holds it",
 			state: State{

@@ -70,9 +70,11 @@ func isShared(name string) bool {
 	return false
 }
 
-// isExtended reports whether a resource is a fully qualified one, such as
-// rdma/hca, which reaches a slice unchanged.
-func isExtended(name string) bool { return strings.Contains(name, "/") }
+// isExtended reports whether a resource reaches a slice unchanged: a fully qualified one,
+// such as rdma/hca, or huge pages of one size, which Kubernetes counts apart from memory.
+func isExtended(name string) bool { return strings.Contains(name, "/") || isHugePages(name) }
+
+func isHugePages(name string) bool { return strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) }
 
 // least is the smaller of both, name by name over a's names.
 func least(a, b v1alpha1.Resources) v1alpha1.Resources {

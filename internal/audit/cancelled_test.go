@@ -53,7 +53,7 @@ func TestChargesOfCancelledBookings(t *testing.T) {
 				t.Errorf("charges %s over %d months, the ledger says %s", cost.Text(), len(months), want.Text())
 			}
 			var out strings.Builder
-			if err := focus.Write(&out, &inputs.Fleet{Name: "acme"}, books, "EUR", list); err != nil {
+			if err := focus.Write(&out, focus.V13, &inputs.Fleet{Name: "acme"}, books, "EUR", list); err != nil {
 				t.Fatal(err)
 			}
 			for _, row := range strings.Split(strings.TrimSpace(out.String()), "\n")[1:] {

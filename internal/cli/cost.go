@@ -29,7 +29,7 @@ type costOptions struct {
 	output   string
 }
 
-var costForms = []string{"text", "wide", "json", "yaml", "markdown", "focus"}
+var costForms = []string{"text", "wide", "json", "yaml", "markdown", "focus", "focus-1.3"}
 
 func newCmdCost(s Streams) *cobra.Command {
 	o := costOptions{streams: s, sourceFlags: sourceFlags{offers: true}}
@@ -41,8 +41,8 @@ except while degraded by their provider, from the history of the ledger: what
 has accrued, what list price would have been, and what the contracts that are
 held will cost until the end of the period (default: of this month).
 
--o focus writes one row a contract, price and month as CSV with the columns of
-the FinOps Open Cost and Usage Specification 1.0, without forecasts.`,
+-o focus (focus-1.3) writes one row a contract, price and month as CSV with the columns of
+the FinOps Open Cost and Usage Specification 1.0 (or 1.3), without forecasts.`,
 		Example: `  fleetbroker cost --by tenant
   fleetbroker cost --by label:app --from 2026-11-01 --to 2026-12-01
   fleetbroker cost --by provider --currency USD -o json
@@ -117,8 +117,8 @@ func costRun(ctx context.Context, o *costOptions) error {
 		return err
 	}
 	to := cmp.Or(strings.ToUpper(o.currency), books.Currency)
-	if o.output == "focus" {
-		return focus.Write(o.streams.Out, f, books, to, charges)
+	if name, version, _ := strings.Cut(o.output, "-"); name == "focus" {
+		return focus.Write(o.streams.Out, cmp.Or(version, focus.V10), f, books, to, charges)
 	}
 	rows, err := costRows(charges, books, to, key)
 	if err != nil {

@@ -141,14 +141,14 @@ type daemonFlags struct {
 
 func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.repoFlags.register(fs)
-	f.forge.register(fs)
+	f.forge.registerReviews(fs)
 	f.app.Register(fs)
 	f.root.register(fs)
 	f.sources.Register(fs)
 	f.tracing.Register(fs)
 	f.kubeconfigs.Register(fs, "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
-	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new")
+	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new, where safety.silence of fleet.yaml says nothing")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")
 	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone, of which it takes some 80Mi by itself")
 	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")

@@ -87,15 +87,19 @@ func parses(line string) error {
 	// Shell's variables stand for one word, or for more flags.
 	line = regexp.MustCompile(`"\$[^"]*"|"[^"]*\$\{\{[^"]*"`).ReplaceAllString(line, "word")
 	line = regexp.MustCompile(`\$\{[^}]*\}|\$[a-z]+`).ReplaceAllString(line, "")
+	return parsesWords(strings.Fields(line))
+}
+
+func parsesWords(words []string) error {
 	root := NewRoot(Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
-	cmd, args, err := root.Find(strings.Fields(line))
+	cmd, args, err := root.Find(words)
 	if err != nil {
 		return err
 	}
 	if err := cmd.ParseFlags(args); err != nil {
 		return err
 	}
-	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil && len(strings.Fields(line)) > 1 {
+	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil && len(words) > 1 {
 		return err
 	}
 	return nil
@@ -150,7 +154,7 @@ func TestInstallComponents(t *testing.T) {
 	if base, err = filepath.Rel(dir, base); err != nil {
 		t.Fatal(err)
 	}
-	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify, " + base + "/sources, " + base + "/login, " + base + "/ephemeral, " + base + "/tracing]\n"
+	overlay := "resources: [" + base + "]\ncomponents: [" + base + "/forge, " + base + "/notify, " + base + "/sources, " + base + "/login, " + base + "/ephemeral, " + base + "/tracing, " + base + "/prices]\n"
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +167,19 @@ func TestInstallComponents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range objects.Resources() {
+		if o.GetKind() == "CronJob" {
+			args, err := o.GetSlice("spec.jobTemplate.spec.template.spec.containers.[name=prices].args")
+			if err != nil {
+				t.Fatal(err)
+			}
+			words := make([]string, len(args))
+			for i, a := range args {
+				words[i] = fmt.Sprint(a)
+			}
+			if err := parsesWords(words); err != nil {
+				t.Errorf("the CronJob starts fleetbroker %q: %v", words, err)
+			}
+		}
 		if o.GetKind() != "StatefulSet" {
 			continue
 		}

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/cli/examined"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 	"github.com/fleetbroker/fleetbroker/internal/doctor/hub"
@@ -36,7 +33,7 @@ type doctorOptions struct {
 // doctorTimeout bounds what one cluster may cost.
 const doctorTimeout = 20 * time.Second
 
-var doctorForms = []string{"text", "json", "yaml"}
+var doctorForms = []string{"text", "wide", "json", "yaml"}
 
 func newCmdDoctor(s Streams) *cobra.Command {
 	o := doctorOptions{streams: s}
@@ -72,22 +69,6 @@ that it gives or gets. Nothing is changed.`,
 	return cmd
 }
 
-// examination is what `doctor` prints.
-type examination struct {
-	Clusters  []clusterFindings  `json:"clusters"`
-	Contracts []doctor.Diagnosis `json:"contracts"`
-	// Ledger is what is wrong with its history, Notes what is not protected.
-	Ledger []ledgerFinding `json:"ledger"`
-	Notes  []string        `json:"notes,omitempty"`
-	// Store is what is wrong with the cluster that keeps the market of replicas.
-	Store []doctor.Finding `json:"store,omitempty"`
-}
-
-type clusterFindings struct {
-	Cluster  string           `json:"cluster"`
-	Findings []doctor.Finding `json:"findings"`
-}
-
 func doctorRun(ctx context.Context, o doctorOptions) error {
 	src, err := o.open(ctx, nil)
 	if err != nil {
@@ -102,7 +83,7 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 		return err
 	}
 	seen := in.visit(ctx, clusters, o.kubeconfigs)
-	out := examination{Clusters: []clusterFindings{}, Contracts: []doctor.Diagnosis{}, Ledger: []ledgerFinding{}}
+	out := examined.Examination{Clusters: []examined.Cluster{}, Contracts: []doctor.Diagnosis{}, Ledger: []examined.Trouble{}}
 	if o.name == "" || o.witness != "" {
 		findings, notes, err := in.ledgerFindings(ctx, o.witness)
 		if err != nil {
@@ -119,13 +100,16 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 			out.Notes = append(out.Notes, note)
 		}
 	}
+	if note := doctor.DeliveryNote(in.fleet.Clusters, in.fleet.Policy.Defaults.Delivery); note != "" && o.name == "" {
+		out.Notes = append(out.Notes, note)
+	}
 	out.Notes = append(out.Notes, append(doctor.LiqoNotes(seen), doctor.NodeNotes(seen, in.fleet.Flavors)...)...)
 	for _, name := range sortedNames(clusters) {
 		f := doctor.DiagnoseCluster(seen[name], in.fleet.Clusters[name].Spec.Roles)
 		if says := seen[name].Admission(); says != "" && in.fleet.Clusters[name].HasRole(v1alpha1.RoleConsumer) {
 			out.Notes = append(out.Notes, says)
 		}
-		out.Clusters = append(out.Clusters, clusterFindings{name, append([]doctor.Finding{}, f...)})
+		out.Clusters = append(out.Clusters, examined.Cluster{Cluster: name, Findings: append([]doctor.Finding{}, f...)})
 	}
 	for _, c := range contracts {
 		p, err := in.picture(c, seen)
@@ -134,7 +118,7 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 		}
 		out.Contracts = append(out.Contracts, doctor.Diagnose(p))
 	}
-	return out.print(o)
+	return printExamination(o, &out)
 }
 
 // patients are the held contracts that a name means, and the clusters to look
@@ -251,76 +235,11 @@ func freezes(f model.Freeze, c *v1alpha1.Contract) bool {
 	return f.Path == in.Path
 }
 
-// print writes what was found, and ends the command with 1 if there is any.
-func (e *examination) print(o doctorOptions) error {
-	var err error
-	switch o.output {
-	case "json":
-		err = escape.WriteJSON(o.streams.Out, e)
-	case "yaml":
-		err = printYAML(o.streams.Out, e)
-	default:
-		_, err = io.WriteString(o.streams.Out, e.text())
+// printExamination writes what was found, and ends the command with 1 if there is any.
+func printExamination(o doctorOptions, e *examined.Examination) error {
+	err := printOutcome(o.streams.Out, o.output, e, e.Text(o.output == "wide"))
+	if err == nil && e.Found() > 0 {
+		err = errFindings
 	}
-	if err != nil {
-		return err
-	}
-	if e.found() > 0 {
-		return errFindings
-	}
-	return nil
-}
-
-// found counts the findings.
-func (e *examination) found() int {
-	n := len(e.Ledger) + len(e.Store)
-	for _, c := range e.Clusters {
-		n += len(c.Findings)
-	}
-	for _, c := range e.Contracts {
-		n += len(c.Findings)
-	}
-	return n
-}
-
-func (e *examination) text() string {
-	var b strings.Builder
-	list := func(title string, findings []doctor.Finding) {
-		if len(findings) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s\n", title)
-		for _, f := range findings {
-			fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n", f.Link, f.Where, f.Cause, f.Remedy)
-		}
-		b.WriteByte('\n')
-	}
-	if len(e.Ledger) > 0 {
-		b.WriteString("ledger\n")
-	}
-	for _, f := range e.Ledger {
-		fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n\n", "history", f.Where, f.Cause, f.Remedy)
-	}
-	list("market", e.Store)
-	var shown []doctor.Finding // a cluster's troubles are those of its contracts too
-	for _, c := range e.Clusters {
-		list("cluster "+c.Cluster, c.Findings)
-		shown = append(shown, c.Findings...)
-	}
-	well := 0
-	for _, d := range e.Contracts {
-		title := fmt.Sprintf("%s (%s/%s) is %s", d.Contract, d.Tenant, d.Intent, d.Phase)
-		if why := (&v1alpha1.ContractStatus{Reason: d.Reason, Message: d.Message}).Why(); why != "" {
-			title += ": " + why
-		}
-		list(title, slices.DeleteFunc(slices.Clone(d.Findings), func(f doctor.Finding) bool { return slices.Contains(shown, f) }))
-		if len(d.Findings) == 0 {
-			well++
-		}
-	}
-	fmt.Fprintf(&b, "%s looked at, %s, %s.\n", tables.Count(len(e.Clusters), "cluster"), tables.Count(len(e.Contracts), "contract")+fmt.Sprintf(" (%d well)", well), tables.Count(e.found(), "finding"))
-	for _, n := range e.Notes {
-		fmt.Fprintf(&b, "Note: %s\n", n)
-	}
-	return escape.Lines(b.String())
+	return err
 }

@@ -7,20 +7,14 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/examined"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
-// ledgerFinding is something wrong with the ledger's history.
-type ledgerFinding struct {
-	Where  string `json:"where"`
-	Cause  string `json:"cause"`
-	Remedy string `json:"remedy"`
-}
-
 // ledgerFindings are what can be said of the ledger's history without walking
 // it: findings, and notes of what is not protected.
-func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings []ledgerFinding, notes []string, err error) {
+func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings []examined.Trouble, notes []string, err error) {
 	if g.src.repo == nil {
 		return nil, nil, nil
 	}
@@ -55,7 +49,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 	if err != nil || held {
 		return nil, notes, err
 	}
-	return []ledgerFinding{{
+	return []examined.Trouble{{
 		Where:  "branch " + g.fleet.Policy.WriteBack.Branch + " at " + head.Short(),
 		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
 		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: fleetbroker audit verify --witness " + witness,
@@ -63,7 +57,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 }
 
 // ledgerGone is a finding where the ledger has no branch, and has had one.
-func (g *gathered) ledgerGone(witness string) (findings []ledgerFinding, notes []string, err error) {
+func (g *gathered) ledgerGone(witness string) (findings []examined.Trouble, notes []string, err error) {
 	var opts audit.Options
 	if err := g.src.stood(&opts, ""); err != nil {
 		return nil, nil, err
@@ -76,7 +70,7 @@ func (g *gathered) ledgerGone(witness string) (findings []ledgerFinding, notes [
 	branch := g.fleet.Policy.WriteBack.Branch
 	none := &noLedgerError{branch, g.src.remote()}
 	if err := gone(none, &opts); !errors.Is(err, none) {
-		findings = append(findings, ledgerFinding{
+		findings = append(findings, examined.Trouble{
 			Where: "branch " + branch, Cause: err.Error(),
 			Remedy: "fetch it (" + watching.Command(g.src.remote(), branch) + "); where the remote has it no more, stop the daemons and push it back from a clone or a daemon's state directory",
 		})

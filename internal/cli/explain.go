@@ -83,7 +83,7 @@ func explainRun(ctx context.Context, o explainOptions) error {
 	case "yaml":
 		return report.ExplainYAML(o.streams.Out, e)
 	}
-	show := report.ExplainOptions{Color: o.streams.Color, All: o.all || o.output == "wide", Why: o.why}
+	show := report.ExplainOptions{Color: o.streams.Color, All: o.all || o.output == "wide", Why: o.why, Accelerators: in.fleet.Policy.Accelerators}
 	if o.output == "markdown" {
 		return report.ExplainMarkdown(o.streams.Out, e, show)
 	}

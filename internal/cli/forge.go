@@ -21,11 +21,16 @@ type forgeFlags struct {
 
 func (f *forgeFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.kind, "forge", "", "forge of the fleet repo: github, gitlab or gitea (Forgejo too); empty leaves pull requests alone")
-	fs.StringVar(&f.config.URL, "forge-url", "", "URL of the forge; on GitHub of its API (default: told from --repo)")
-	fs.StringVar(&f.config.Repo, "forge-repo", "", "the repository's name on the forge, owner/name (default: told from --repo)")
+	fs.StringVar(&f.config.URL, "forge-url", "", "URL of the forge; on GitHub of its API (default: told from the repository's URL)")
+	fs.StringVar(&f.config.Repo, "forge-repo", "", "the repository's name on the forge, owner/name (default: told from the repository's URL)")
 	fs.StringVar(&f.config.TokenFile, "forge-token-file", "", "file with the forge's access token")
 	fs.StringVar(&f.config.User, "forge-user", "", "login that the token belongs to, for tokens that may not ask (GitHub Apps)")
 	fs.StringVar(&f.config.CAFile, "forge-ca-file", "", "further certificate authorities for the forge's API")
+}
+
+// registerReviews adds what only who looks after pull requests has.
+func (f *forgeFlags) registerReviews(fs *pflag.FlagSet) {
+	f.register(fs)
 	fs.DurationVar(&f.refresh, "review-refresh", time.Minute, "how often what is posted on an unchanged pull request changes at most")
 }
 

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -102,6 +103,9 @@ func getFlavors(in *gathered, o getOptions) (*tables.Table, any) {
 			if more := view.Growth(f, free[v1alpha1.GPU]); !more.IsZero() {
 				units += "+" + more.Canonical(v1alpha1.GPU) // an autoscaler would add them
 			}
+		}
+		if what, left := accelerators.Columns(f.Spec.Capacity, free, in.fleet.Policy.Accelerators); gpu == "-" && what != "" {
+			gpu, units = what, left
 		}
 		memory, tier := "-", "-"
 		if g := f.Spec.GPU; g != nil {

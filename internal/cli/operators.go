@@ -23,7 +23,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	board := d.dashboard(certs, func(commit string) string { return forge.CommitPage(forge.Kind(o.forge.kind), o.url, commit) },
 		func(n int) string { return forge.PullPage(forge.Kind(o.forge.kind), o.url, n) })
 	handle := server.Operators{
-		Metrics: d.metrics, Market: d.market,
+		Metrics: d.metrics, Market: d.market, Profiling: o.profiling,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}, {Name: "advertised", Run: d.shared.Reachable}},
 		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
 		Dashboard: board,

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
 	"github.com/fleetbroker/fleetbroker/internal/prices"
 )
@@ -34,6 +35,9 @@ type pricesOptions struct {
 	models    []string
 	currency  string
 	output    string
+	proposes  bool
+	forge     forgeFlags
+	author    v1alpha1.Person // of the fleet's commits, for a proposal
 }
 
 // priceSources are what prices can be imported from.
@@ -66,11 +70,18 @@ func newCmdPricesImport(s Streams) *cobra.Command {
 Answers with a next page are followed when --from is a URL; of files, give all
 pages. A row is a provider cluster and a GPU model: of several machines the
 cheapest GPU counts. Clusters are those named by --provider, or those of --fleet
-that are in the region, or else "<cloud>-<region>". What is not understood is
-said on standard error.`,
+(or of the fleet repo around the working directory) that are in the region, or else
+"<cloud>-<region>". What is not understood is
+said on standard error.
+
+With --propose the table becomes prices/NAME.yaml on a branch of the fleet repo, and
+with --forge a pull request, unless it is as it was: for a CronJob
+(install/broker/prices).`,
 		Example: `  aws pricing get-products --service-code AmazonEC2 --filters ... > ec2.json
   fleetbroker prices import aws --from ec2.json --provider eu-west-1=dublin -f prices/aws.yaml
   fleetbroker prices import azure --from "https://prices.azure.com/api/retail/prices?$filter=..." --fleet .
+  fleetbroker prices import azure --from "https://prices.azure.com/…" --fleet https://git.example.org/acme/fleet.git \
+    --git-user fleetbroker --git-password-file token --propose --forge gitlab --forge-token-file token
   fleetbroker prices import configmap --from pricing.yaml --provider paris --model H100 --currency EUR`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(priceSources, args[0]) {
@@ -94,6 +105,8 @@ said on standard error.`,
 	f.StringSliceVar(&o.machines, "machines", nil, "machines that count, such as p5.48xlarge; default all")
 	f.StringSliceVar(&o.models, "model", nil, "models that a configmap's GPU price is for")
 	f.StringVar(&o.currency, "currency", "USD", "currency of a configmap's prices")
+	f.BoolVar(&o.proposes, "propose", false, "put the table onto a branch of --fleet, a URL, and with --forge open a pull request")
+	o.forge.register(f)
 	checkedOutput(cmd, &o.output, "yaml", "json")
 	return cmd
 }
@@ -101,6 +114,13 @@ said on standard error.`,
 func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	if len(o.from) == 0 {
 		return hinted(usagef("--from is needed"), "a file or URL with what the provider answers; fleetbroker prices import --help names the sources")
+	}
+	url := ""
+	if o.proposes {
+		var err error
+		if url, err = o.remote(); err != nil {
+			return err
+		}
 	}
 	opts := prices.Options{Name: o.name, Cloud: o.kind, Machines: o.machines}
 	if opts.Name == "" {
@@ -149,11 +169,15 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	}
 	notes = append(notes, more...)
 	slices.Sort(notes)
-	for _, n := range slices.Compact(notes) {
+	notes = slices.Compact(notes)
+	for _, n := range notes {
 		fmt.Fprintln(o.streams.Err, "fleetbroker: "+escape.Line(n))
 	}
 	if len(table.Spec.Prices) == 0 {
 		return hinted(errors.New("there is no price of a GPU in it"), "is it the right answer, and do --provider or --fleet name its regions?")
+	}
+	if o.proposes {
+		return o.propose(ctx, url, table, notes)
 	}
 	return o.write(file, table)
 }
@@ -215,7 +239,12 @@ func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) erro
 	case o.fleet != "":
 		named = []string{o.fleet}
 	case o.dir == "":
-		return nil
+		// The fleet repo around the working directory, where there is one that helps.
+		around, err := findFleet(".")
+		if err != nil || len(o.providers) > 0 || o.kind == "csv" {
+			return nil //nolint:nilerr // none is needed
+		}
+		named = []string{around}
 	}
 	src, err := o.open(ctx, named)
 	if err != nil {
@@ -225,10 +254,14 @@ func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) erro
 	if err != nil {
 		return err
 	}
+	o.author = f.Policy.WriteBack.Author
 	for name, c := range f.Clusters {
 		if c.HasRole("provider") && c.Spec.Location.Region != "" {
 			add(c.Spec.Location.Region, name)
 		}
+	}
+	if into.Providers == nil && o.fleet == "" && o.dir == "" {
+		return nil
 	}
 	if into.Providers == nil {
 		return fmt.Errorf("no provider cluster of %s has a location.region", src.where)

@@ -42,6 +42,7 @@ type runOptions struct {
 	webhookSecrets              string
 	webhooksTLS                 bool
 	operatorsKubeconfig         string
+	profiling                   bool
 	login                       login.Flags
 	notify                      bool
 	notifyDir, notifyCAs        string
@@ -73,6 +74,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	fs.IntVar(&o.perAddress, "agents-connections-per-address", 0, "connections of agents from one address at a time; without a value 1000, 0 does not limit (agents of one site often share an address)")
 	fs.Lookup("agents-connections-per-address").NoOptDefVal = "1000"
 	fs.StringVar(&o.operators, "operators-address", "127.0.0.1:8080", "address for metrics, health and readiness: plain on loopback, else TLS with --cert-path, for certificates of operators and readers and for tokens that the cluster reviews")
+	fs.BoolVar(&o.profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ of the operators' port, to operators' certificates and to tokens that may get that path")
 	fs.StringVar(&o.operatorsKubeconfig, "operators-kubeconfig", "", "kubeconfig of the cluster that reviews tokens (default: the pod's own)")
 	o.login.Register(fs)
 	fs.StringVar(&o.webhooks, "webhooks-address", "", "address for the forge's webhooks of pushes and pull requests (TLS, or plain on loopback); empty serves none")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
 	"github.com/fleetbroker/fleetbroker/internal/cli/simulated"
@@ -39,7 +38,7 @@ type simulateOptions struct {
 	run      simulate.Options
 }
 
-var simulateForms = []string{"text", "wide", "json"}
+var simulateForms = []string{"text", "wide", "json", "yaml"}
 
 func newCmdSimulate(s Streams) *cobra.Command {
 	o := simulateOptions{streams: s}
@@ -128,8 +127,8 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 			return err
 		}
 	}
-	if o.output == "json" {
-		return escape.WriteJSON(o.streams.Out, result)
+	if o.output == "json" || o.output == "yaml" {
+		return printOutcome(o.streams.Out, o.output, result, "")
 	}
 	return simulated.Print(o.streams.Out, o.streams.view("text"), result, o.output == "wide")
 }

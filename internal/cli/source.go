@@ -202,7 +202,7 @@ func (f *sourceFlags) openURL(ctx context.Context, url string) (*source, error) 
 	}
 	err = remote.Fetch(ctx, choose, func(pack io.Reader) error { return gitobj.StorePack(pack, maxClone, storage) })
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s: %w", url, err)
+		return nil, hinted(err, "is that the repository's URL, and can it be reached from here? One that asks who you are: --git-user and --git-password-file, or --git-ssh-key")
 	}
 	commit, ok := refs[gitrepo.Branch(f.branch)]
 	if !ok {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/reading"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/versions"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -57,7 +57,7 @@ func parseObjects(name string, text []byte, set fleets.Set) ([]*object, error) {
 	list, ok := readGenerated(text)
 	if !ok {
 		var err error
-		if list, err = ssautil.ReadObjects(bytes.NewReader(text)); err != nil {
+		if list, err = reading.Objects(text); err != nil {
 			return nil, fmt.Errorf("read manifest %s: %w", name, err)
 		}
 	}
@@ -75,12 +75,12 @@ func parseObjects(name string, text []byte, set fleets.Set) ([]*object, error) {
 }
 
 // readGenerated reads documents as the daemon writes them, several times faster
-// than the library does, which has all others: false.
+// than package reading does, which has all others: false.
 func readGenerated(text []byte) ([]*unstructured.Unstructured, bool) {
 	var list []*unstructured.Unstructured
 	for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var u unstructured.Unstructured
-		if err := genyaml.UnmarshalStrict(doc, &u); err != nil || !ssautil.IsKubernetesObject(&u) || ssautil.IsKustomization(&u) || u.IsList() {
+		if err := genyaml.UnmarshalStrict(doc, &u); err != nil || !reading.IsObject(&u) || u.IsList() {
 			return nil, false
 		}
 		list = append(list, &u)

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/reading"
 )
 
 func manifest(name, cpu string) []byte {
@@ -116,9 +116,9 @@ func TestParseObjectsRefusesWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// What is read as the daemon writes it is what the library reads, and all files
+// What is read as the daemon writes it is what is read of any other file, and all files
 // of a consumer are read so.
-func TestGeneratedManifestsAreReadAsTheLibraryDoes(t *testing.T) {
+func TestGeneratedManifestsAreReadAsOthersAre(t *testing.T) {
 	archives, err := filepath.Glob("../manifests/testdata/*.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestGeneratedManifestsAreReadAsTheLibraryDoes(t *testing.T) {
 				continue
 			}
 			got, ok := readGenerated(file.Data)
-			want, err := ssautil.ReadObjects(bytes.NewReader(file.Data))
+			want, err := reading.Objects(file.Data)
 			if n++; err != nil || !ok || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s of %s: got %v (%t), want %v (%v)", file.Name, archive, got, ok, want, err)
 			}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -54,6 +55,15 @@ type Diagnosis struct {
 	Checked []Link `json:"checked"`
 	// Findings in the order of the links; empty when all is well.
 	Findings []Finding `json:"findings"`
+}
+
+// Links names the links that were looked at, for people.
+func (d *Diagnosis) Links() string {
+	names := make([]string, len(d.Checked))
+	for i, l := range d.Checked {
+		names[i] = string(l)
+	}
+	return strings.Join(names, ", ")
 }
 
 // links are the checks of each link.

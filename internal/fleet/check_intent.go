@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/alternatives"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/pods"
 )
@@ -46,6 +47,10 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 	c.request(spec.in("resources"), s.Resources)
 	for i, alt := range s.Alternatives {
 		c.request(spec.in("alternatives", i), alt)
+	}
+	for _, r := range alternatives.Repeated(s) {
+		p := spec.in("alternatives", r.At)
+		c.warnf(p, "NoEffect", "%s asks for what %s asks for, so that nothing else is tried; write what may differ, or take it out", p, r.Of)
 	}
 	c.weights(spec.in("weights"), s.Weights)
 	c.intentBudget(spec.in("budget"), s.Budget)
@@ -206,6 +211,8 @@ func (c *checker) resourceNames(p place, r v1alpha1.Resources) {
 		case name == v1alpha1.CPU || name == v1alpha1.Memory || name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage || name == v1alpha1.GPU:
 		case strings.HasPrefix(name, "hugepages-"):
 		case strings.Contains(name, "/") && qualified.MatchString(name):
+		case strings.Trim(name, "\u00a0") != name:
+			c.keyf(p.in(name), "BadName", "unknown resource %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", name, strings.Trim(name, "\u00a0"))
 		default:
 			if near := nearest.Of(name, known); near != "" {
 				c.keyf(p.in(name), "BadName", "unknown resource %q (did you mean %q?)", name, near)

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -59,7 +60,11 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 			c.errorf(p2.in("name"), "Duplicate", "a policy called %s stands above already", p.Name)
 		}
 		names[p.Name] = true
-		c.expression(p2.in("require"), p.Require, true)
+		c.labels(p2.in("match", "labels"), p.Match.Labels)
+		c.domains(p2, policymatch.Problems(&p))
+		if c.expression(p2.in("require"), p.Require, true) != nil {
+			c.expression(p2.in("match"), policymatch.Condition(&p), true)
+		}
 	}
 	pools := map[string]bool{}
 	for i, w := range s.WarmPools {
@@ -88,6 +93,9 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)
+	}
+	if d := s.Safety.Silence.Duration; d != 0 && (d < 45*time.Second || d > 24*time.Hour) {
+		c.errorf(spec.in("safety", "silence"), "BadValue", "%s: %s is not between 45s and 24h; agents report every 30 s, so that less than 45s would take providers out between two reports", spec.in("safety", "silence"), s.Safety.Silence)
 	}
 	c.domains(spec.in("bookings"), ahead.Rules(&s.Bookings, c.doc != nil && c.doc.Text("spec", "bookings", "maxShare") != ""))
 	c.fleetLimits(spec.in("limits"), &s.Limits)
@@ -497,14 +505,13 @@ func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
 		if r.Profile != "" && r.Model == "" {
 			c.errorf(p.in("profile"), "BadValue", "%s goes with a model: write which cards are cut", p.in("profile"))
 		}
-		price := &v1alpha1.Price{PerHour: r.PerHour, Spot: r.Spot, Reserved: r.Reserved}
+		price := r.Price("") // the currency is the table's
 		if cards := (v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(1)}); r.Model != "" && len(accelerators.Unsold(cards, price, func(string) bool { return true })) > 0 {
 			c.warnf(p.in("perHour"), "NotSold", "%s names no price for gpu, so none of %s's %s are sold at it; add gpu: \"<price an hour>\" (\"0\" sells them for nothing)", p.in("perHour"), r.Provider, r.Model)
 		}
-		c.unitPrices(p.in("perHour"), r.PerHour)
-		c.unitPrices(p.in("spot"), r.Spot)
-		if r.Reserved != nil {
-			c.unitPrices(p.in("reserved"), r.Reserved.UnitPrices)
+		c.price(p, price)
+		if len(r.Windows) > 0 && len(r.PerHour) == 0 {
+			c.errorf(p.in("windows"), "BadValue", "%s: windows change the prices of perHour, and the row has none; add perHour", p)
 		}
 	}
 }

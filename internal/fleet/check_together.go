@@ -2,16 +2,14 @@ package fleet
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
-	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
 
 func stem(p string) string { return strings.TrimSuffix(path.Base(p), path.Ext(p)) }
@@ -77,6 +75,9 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 	for i, p := range o.Spec.Policies {
 		for j, t := range p.Match.Tenants {
 			c.tenantExists(f, at("spec", "policies", i, "match", "tenants", j), t)
+		}
+		for j, id := range p.Match.Consumers {
+			c.clusterExists(f, at("spec", "policies", i, "match", "consumers", j), id)
 		}
 	}
 	for i, e := range o.Spec.Sources {
@@ -260,29 +261,10 @@ func (c *checker) sold(f *Fleet, p place, price *v1alpha1.Price, flavors []*v1al
 // excluded warns of flavors that a policy excludes because it compares a number that they
 // do not state.
 func (c *checker) excluded(f *Fleet, o *v1alpha1.Fleet) {
-	const shown = 3
 	for i := range min(len(f.Policies), len(o.Spec.Policies)) {
-		var names []string
-		missing := ""
-		for _, fl := range f.Flavors {
-			cl := f.Clusters[fl.Metadata.Namespace]
-			if fl.Spec.Capacity == nil || cl == nil {
-				continue
-			}
-			stated := *fl
-			stated.Spec.Properties = fl.Spec.Properties.Over(cl.Spec.Properties)
-			if _, err := f.Policies[i].Predicate.Eval(&v1alpha1.ResourceIntent{}, &stated, cl); errors.Is(err, celenv.ErrAbsent) {
-				names = append(names, fl.Ref())
-				missing, _, _ = strings.Cut(err.Error()[strings.Index(err.Error(), ": ")+2:], " is not stated")
-			}
-		}
-		if n := len(names); n > 0 {
-			list := strings.Join(names[:min(n, shown)], ", ")
-			if n > shown {
-				list += fmt.Sprintf(" and %d more", n-shown)
-			}
+		if why := policymatch.Excluded(&f.Policies[i], f.Flavors, f.Clusters); why != "" {
 			p := at("spec", "policies", i, "require")
-			c.warnf(p, "PolicyExcludes", "%s: excludes %s, because %s is not stated there; state it under properties of the flavor's file or of its cluster's, or write has(%s) to tell them apart", p, list, missing, missing)
+			c.warnf(p, "PolicyExcludes", "%s: %s", p, why)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/defaults"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
 
 // policySet is everything but the intents: small, and built again when any of
@@ -153,7 +154,7 @@ func (b *policyBuilder) policy(f *file) error {
 	}
 	b.f.Policy = defaults.Of(spec)
 	for _, p := range spec.Policies {
-		prog, err := b.reader.programs.compile(expression{p.Require, true})
+		prog, err := b.reader.programs.compile(expression{policymatch.Condition(&p), true})
 		if err != nil { // a file with such a policy is broken, and its last good version is used
 			return fmt.Errorf("compile policy %s: %w", p.Name, err)
 		}

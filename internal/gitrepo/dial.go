@@ -77,7 +77,7 @@ func (d *dialed) Refs(ctx context.Context) (map[string]tree.Hash, error) {
 		return map[string]tree.Hash{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list refs of %s: %w", d.name, scrub.Error(err))
+		return nil, fmt.Errorf("list refs of %s: %w", d.name, scrub.Cause(err))
 	}
 	return refs, nil
 }
@@ -176,7 +176,7 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("fetch from %s: %w", d.name, scrub.Error(err))
+		return fmt.Errorf("fetch from %s: %w", d.name, scrub.Cause(err))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ type ProviderState struct {
 // freshness is a provider's state at a time. One without an agent has only
 // files, which do not age.
 func (m *Market) freshness(name string, p *provider, now time.Time) model.Freshness {
-	return age(p, m.opts.Silence, m.grace(name), now)
+	return age(p, m.silence(), m.grace(name), now)
 }
 
 func age(p *provider, silence, grace time.Duration, now time.Time) model.Freshness {
@@ -48,7 +49,13 @@ func age(p *provider, silence, grace time.Duration, now time.Time) model.Freshne
 // the time after which it counts as silent, because a provider whose reports
 // come on time is not lost between two of them.
 func (m *Market) grace(name string) time.Duration {
-	return max(graceOf(&m.inputs, name), m.opts.Silence)
+	return max(graceOf(&m.inputs, name), m.silence())
+}
+
+// silence is how long a provider may go unheard and still sell: the fleet's, else the
+// daemon's.
+func (m *Market) silence() time.Duration {
+	return cmp.Or(m.inputs.Fleet.Safety.Silence.Duration, m.opts.Silence)
 }
 
 func graceOf(in *Inputs, name string) time.Duration {

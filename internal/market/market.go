@@ -31,7 +31,7 @@ const forget = 24 * time.Hour
 type Options struct {
 	// Now is the clock; default time.Now.
 	Now func() time.Time
-	// Silence is how long a provider may go unheard and still sell; default three intervals.
+	// Silence is how long a provider may go unheard and still sell, where the fleet's safety.silence says nothing; default three intervals.
 	Silence time.Duration
 	// Warmup is how long after the start a market that has heard few providers is deaf; default an interval and a few seconds.
 	Warmup time.Duration
@@ -41,7 +41,7 @@ type Options struct {
 type Inputs struct {
 	// Key names the inputs: the same key means the same inputs, and setting them again costs nothing. "" never matches.
 	Key string
-	// Fleet is the policy: currency, rates, grace.
+	// Fleet is the policy: currency, rates, grace, silence.
 	Fleet *v1alpha1.FleetSpec
 	// Clusters by name.
 	Clusters map[string]*v1alpha1.Cluster
@@ -187,7 +187,7 @@ func (m *Market) SetInputs(in Inputs) {
 // change intents and nothing that the market reads.
 func (in Inputs) same(o Inputs) bool {
 	return o.Fleet != nil && slices.Equal(in.Flavors, o.Flavors) && slices.Equal(in.Prices, o.Prices) && maps.Equal(in.Clusters, o.Clusters) && maps.Equal(in.Reported, o.Reported) &&
-		in.Fleet.Currency == o.Fleet.Currency && in.Fleet.Defaults.GracePeriod == o.Fleet.Defaults.GracePeriod && reflect.DeepEqual(in.Fleet.Rates, o.Fleet.Rates)
+		in.Fleet.Currency == o.Fleet.Currency && in.Fleet.Safety.Silence == o.Fleet.Safety.Silence && in.Fleet.Defaults.GracePeriod == o.Fleet.Defaults.GracePeriod && reflect.DeepEqual(in.Fleet.Rates, o.Fleet.Rates)
 }
 
 // Snapshot is the market now. It is cheap while nothing has changed.
@@ -390,7 +390,7 @@ func (m *Market) dueOf(name string, p *provider) (due time.Time) {
 	switch p.freshness {
 	case model.Fresh, model.Elsewhere:
 		if p.agent {
-			due = p.heard.Add(m.opts.Silence)
+			due = p.heard.Add(m.silence())
 		}
 	case model.Silent:
 		due = p.heard.Add(m.grace(name))

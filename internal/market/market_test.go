@@ -364,6 +364,39 @@ func gib(n int64) v1alpha1.MemorySize {
 	return v1alpha1.MemorySize{Amount: v1alpha1.AmountOf(n << 30)}
 }
 
+// The fleet's silence goes before the daemon's, from one round to the next, and a grace is
+// never shorter.
+func TestSilenceOfTheFleet(t *testing.T) {
+	c := newClock()
+	m := market.New(market.Options{Now: c.Now, Silence: 90 * time.Second})
+	says := func(silence time.Duration) {
+		m.SetInputs(market.Inputs{
+			Fleet:    &v1alpha1.FleetSpec{Safety: v1alpha1.Safety{Silence: v1alpha1.Duration{Duration: silence}}, Defaults: v1alpha1.FleetDefaults{GracePeriod: v1alpha1.Duration{Duration: 5 * time.Minute}}},
+			Clusters: map[string]*v1alpha1.Cluster{"paris": cluster("paris", "provider")},
+		})
+	}
+	says(0)
+	report(t, m, "paris", gen(1, 1), gpus("paris", "h", 8))
+	c.pass(100 * time.Second)
+	for _, step := range []struct {
+		silence time.Duration
+		want    string
+	}{{0, "paris/h Silent"}, {2 * time.Minute, "paris/h Fresh"}, {time.Minute, "paris/h Silent"}, {10 * time.Minute, "paris/h Fresh"}} {
+		says(step.silence)
+		if got := states(m.Snapshot()); got != step.want {
+			t.Errorf("with a silence of %v after 100 s: %s, want %s", step.silence, got, step.want)
+		}
+	}
+	c.pass(6 * time.Minute) // beyond the grace, and not beyond the silence of ten minutes
+	if got := states(m.Snapshot()); got != "paris/h Fresh" {
+		t.Errorf("before its silence: %s", got)
+	}
+	c.pass(3 * time.Minute)
+	if got := states(m.Snapshot()); got != "paris/h Lost" {
+		t.Errorf("after silence and grace: %s", got)
+	}
+}
+
 func TestPriceAndPlace(t *testing.T) {
 	own := &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": dec("2.5")}}
 	table := &v1alpha1.PriceTable{Metadata: v1alpha1.Metadata{Name: "t"}, Spec: v1alpha1.PriceTableSpec{Currency: "USD", Prices: []v1alpha1.TablePrice{
@@ -375,6 +408,10 @@ func TestPriceAndPlace(t *testing.T) {
 		{Provider: "paris", Model: "A100", PerHour: v1alpha1.UnitPrices{"gpu": dec("5")}},
 		{Provider: "paris", Model: "A100", Memory: gib(80), PerHour: v1alpha1.UnitPrices{"gpu": dec("2")}},
 	}}}
+	night := &v1alpha1.PriceTable{Metadata: v1alpha1.Metadata{Name: "n"}, Spec: v1alpha1.PriceTableSpec{Currency: "EUR", Prices: []v1alpha1.TablePrice{{
+		Provider: "paris", Model: "H100", PerHour: v1alpha1.UnitPrices{"gpu": dec("3")},
+		Windows: []v1alpha1.PriceWindow{{Window: v1alpha1.Window{From: "20:00", To: "06:00"}, PerHour: v1alpha1.UnitPrices{"gpu": dec("1")}}},
+	}}}}
 	a100 := func(memory v1alpha1.MemorySize) func(*v1alpha1.Flavor) {
 		return func(f *v1alpha1.Flavor) { f.Spec.GPU.Model, f.Spec.GPU.Memory = "nvidia-a100", memory }
 	}
@@ -392,6 +429,7 @@ func TestPriceAndPlace(t *testing.T) {
 		"its own":                    {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, nil, "EUR 2.5"},
 		"the table's before its own": {func(f *v1alpha1.Flavor) { f.Spec.Price = own }, priced, []*v1alpha1.PriceTable{table}, "USD 3"},
 		"the table's":                {nil, priced, []*v1alpha1.PriceTable{table}, "USD 3"},
+		"the table's, by the hour":   {nil, priced, []*v1alpha1.PriceTable{night}, "EUR 3, 20:00-06:00 1"},
 		"the table's, without GPUs":  {cpuOnly, priced, []*v1alpha1.PriceTable{table}, "USD 0.05"},
 		"the cluster's":              {nil, priced, nil, "EUR 9"},
 		"another model's row is not": {func(f *v1alpha1.Flavor) { f.Spec.GPU.Model = "nvidia-a100" }, priced, []*v1alpha1.PriceTable{table}, "EUR 9"},
@@ -423,6 +461,9 @@ func TestPriceAndPlace(t *testing.T) {
 					unit = p.PerHour["cpu"]
 				}
 				price = p.Currency + " " + unit.String()
+				for _, w := range p.Windows {
+					price += fmt.Sprintf(", %s-%s %s", w.From, w.To, w.PerHour["gpu"])
+				}
 			}
 			if price != tc.price {
 				t.Errorf("%q, want %q", price, tc.price)

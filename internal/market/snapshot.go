@@ -224,7 +224,7 @@ func (m *Market) snapshot(in *Inputs, now time.Time) *Snapshot {
 		return list
 	})
 	return &Snapshot{
-		txn: txn, listings: listings, halves: &atomic.Pointer[halfOf]{}, inputs: in, listens: m.listens, cut: m.cut, at: now, warmup: m.opts.Warmup, silence: m.opts.Silence,
+		txn: txn, listings: listings, halves: &atomic.Pointer[halfOf]{}, inputs: in, listens: m.listens, cut: m.cut, at: now, warmup: m.opts.Warmup, silence: m.silence(),
 		all: sync.OnceValue(func() []*model.Offer {
 			var out []*model.Offer
 			for _, l := range listings() {

@@ -75,7 +75,7 @@ func (m *Market) price(f *v1alpha1.Flavor, static bool, src *v1alpha1.Sources) *
 	}
 	stated := m.priced(f) // the flavor's own file goes before tables, and those before its cluster's
 	if row, currency := m.row(f); row != nil {
-		stated = joined(stated, m.currency(v1alpha1.Price{Currency: currency, PerHour: row.PerHour, Spot: row.Spot, Reserved: row.Reserved}))
+		stated = joined(stated, m.currency(*row.Price(currency)))
 	}
 	if c != nil && c.Spec.Price != nil {
 		stated = joined(stated, m.currency(*c.Spec.Price))

@@ -25,6 +25,8 @@ type Event struct {
 	Provider string        `json:"provider,omitempty"`
 	Flavor   string        `json:"flavor,omitempty"`
 	Consumer string        `json:"consumer,omitempty"`
+	// Source is the tenant's own repository, where that is what froze.
+	Source string `json:"source,omitempty"`
 	// Hourly price in Currency; absent where there is none.
 	Hourly   *v1alpha1.Decimal `json:"hourly,omitempty"`
 	Currency string            `json:"currency,omitempty"`

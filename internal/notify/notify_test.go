@@ -340,6 +340,9 @@ func TestAddressesAreSecret(t *testing.T) {
 		"nobody listens":     "https://127.0.0.1:1/services/T00/B00/s3cr3t",
 		"no such host":       "https://ada:s3cr3t@nowhere.invalid/x",
 		"a chat that is not": "slack+http://127.0.0.1:1/hooks/s3cr3t",
+		"cards nobody takes": "teams+http://127.0.0.1:1/workflows/s3cr3t?sig=s3cr3t",
+		"alerts for nobody":  "pagerduty+http://127.0.0.1:1/?routing_key=s3cr3t",
+		"alerts, no key":     "pagerduty+http://127.0.0.1:1/s3cr3t",
 		"no mail server":     "smtp://ada:s3cr3t@127.0.0.1:1/?from=a@example.org&to=b@example.org",
 		"a bad scheme":       "ftp://ada:s3cr3t@example.org/x",
 		"no address at all":  "s3cr3t",
@@ -549,7 +552,7 @@ func TestNew_SetsADamagedStateFileAside(t *testing.T) {
 
 // An address without TLS gets nothing unless the tenant's file allows it.
 func TestNotifier_RefusesAddressesWithoutTLS(t *testing.T) {
-	for _, scheme := range []string{"", "slack+"} {
+	for _, scheme := range []string{"", "slack+", "teams+", "pagerduty+"} {
 		hook, w := newReceiver(t), newWorld(t)
 		w.tell("vision", "events", scheme+hook.URL+"/hooks/x", "placed")
 		w.tenants["vision"].Spec.Notify[0].AllowInsecure = false

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/notify/sinks"
 )
 
 // timeout bounds one message.
@@ -54,24 +56,54 @@ func (n *Notifier) send(ctx context.Context, to target, insecure bool, events []
 func (n *Notifier) deliver(ctx context.Context, address string, insecure bool, events []Event) (took int, pause time.Duration, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return 0, 0, errors.New("the Secret holds no address: write https://…, slack+https://… or smtp://…")
+		return 0, 0, errors.New("the Secret holds no address: write https://…, slack+https://…, teams+https://…, pagerduty+https://… or smtp://…")
 	}
-	if clear := u.Scheme == "http" || u.Scheme == "slack+http"; clear && !insecure {
+	form, scheme, named := strings.Cut(u.Scheme, "+")
+	if !named {
+		form, scheme = "", u.Scheme
+	}
+	if scheme == "http" && !insecure {
 		return 0, 0, fmt.Errorf("the Secret holds an address of scheme %q, which sends events in clear text: write %ss, or set allowInsecure: true in the Tenant's notify", u.Scheme, u.Scheme)
 	}
-	switch u.Scheme {
-	case "slack+https", "slack+http":
-		u.Scheme = strings.TrimPrefix(u.Scheme, "slack+")
+	web := scheme == "http" || scheme == "https"
+	if web && named {
+		u.Scheme = scheme
+	}
+	switch {
+	case web && (form == "slack" || !named && u.Hostname() == "hooks.slack.com"):
 		return len(events), n.opts.Paces.Chat, chat(ctx, n.client, u, events)
-	case "https", "http":
-		if u.Hostname() == "hooks.slack.com" {
-			return len(events), n.opts.Paces.Chat, chat(ctx, n.client, u, events)
-		}
+	case web && form == "teams":
+		return len(events), n.opts.Paces.Chat, sinks.Teams(ctx, n.client, u, strings.Split(message(events, escape.Line), "\n"))
+	case web && (form == "pagerduty" || !named && u.Hostname() == sinks.PagerDutyHost):
+		return 1, n.opts.Paces.Chat, sinks.PagerDuty(ctx, n.client, u, alert(events[0]))
+	case web && !named:
 		return 1, n.opts.Paces.Webhook, webhook(ctx, n.client, u, events[0])
-	case "smtp", "smtps":
+	case u.Scheme == "smtp", u.Scheme == "smtps":
 		return len(events), n.opts.Paces.Mail, post(ctx, u, n.opts.CAs, events)
 	}
-	return 0, 0, fmt.Errorf("the Secret holds an address of scheme %q: write https, slack+https, smtp or smtps", u.Scheme)
+	return 0, 0, fmt.Errorf("the Secret holds an address of scheme %q: write https, slack+https, teams+https, pagerduty+https, smtp or smtps", u.Scheme)
+}
+
+// alert is an event for PagerDuty. A contract that is degraded is resolved when it is
+// active, a frozen repository when it is read again; all else is an alert by itself.
+func alert(e Event) sinks.Alert {
+	a := sinks.Alert{
+		Key: e.ID, Summary: e.Text, Source: e.Fleet, Component: cmp.Or(e.Contract, e.Intent, e.Tenant), Group: e.Tenant, Class: e.Kind,
+		Severity: sinks.SeverityInfo, At: e.At.Time, Details: e,
+	}
+	switch e.Kind {
+	case "degraded", "sla", "frozen", "interrupted":
+		a.Severity = sinks.SeverityError
+	case "preempted", "refused", "budget", "expiring", "queued":
+		a.Severity = sinks.SeverityWarning
+	}
+	switch {
+	case e.Contract != "" && (e.Kind == "degraded" || e.Kind == "active"):
+		a.Key, a.Resolve = strings.Join([]string{e.Fleet, e.Tenant, e.Contract}, "/"), e.Kind == "active"
+	case e.Source != "":
+		a.Key, a.Resolve = strings.Join([]string{e.Fleet, e.Tenant, "source", e.Source}, "/"), e.Reason == ReasonSourceRead
+	}
+	return a
 }
 
 // newClient makes one that follows nobody: an address is where its owner said.

@@ -57,7 +57,7 @@ func (o *outbox) changed(s *Snapshot, now time.Time) []Event {
 func ofSource(s *Snapshot, src *wire.SourceStatus, at v1alpha1.Time, reason, text string) []Event {
 	var out []Event
 	for _, tenant := range slices.Sorted(slices.Values(src.Tenants)) {
-		e := Event{Kind: "frozen", At: at, Fleet: s.Fleet, Tenant: tenant, Reason: reason, Text: tenant + "'s repository " + src.Name + " " + text}
+		e := Event{Kind: "frozen", At: at, Fleet: s.Fleet, Tenant: tenant, Source: src.Name, Reason: reason, Text: tenant + "'s repository " + src.Name + " " + text}
 		out = append(out, named(e, src.Name+" "+reason+" "+stamp(at)))
 	}
 	return out

@@ -208,6 +208,15 @@ type Caller struct {
 	All bool
 }
 
+// mayProfile refuses readers' certificates: of a token its ClusterRole says whether it may.
+func mayProfile(w http.ResponseWriter, r *http.Request) bool {
+	if c := CallerOf(r); strings.HasPrefix(c.Identity, "certificate:") && !c.All {
+		refuse(w, http.StatusForbidden, "Forbidden", "profiles are for operators: the certificate of %s is a reader's", c.Name)
+		return false
+	}
+	return true
+}
+
 type callerKey struct{}
 
 func calledBy(r *http.Request, c Caller) *http.Request {

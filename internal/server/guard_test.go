@@ -22,7 +22,7 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 	}
 	secret := func() error { return errString("tenant vision has spent its budget") }
 	f.address = "https://" + run(t, Port{Name: "operators", Address: "127.0.0.1:0", TLS: GuardTLS(files, quiet), Handler: NewOperators(Operators{
-		Metrics: NewMetrics(), Market: &recorder{}, Guard: guard, Alive: secret, Ready: []Check{{"fleet", secret}},
+		Metrics: NewMetrics(), Market: &recorder{}, Guard: guard, Profiling: true, Alive: secret, Ready: []Check{{"fleet", secret}},
 		Dashboard: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%+v", CallerOf(r)) }),
 	})})
 	cases := map[string]struct {
@@ -47,6 +47,11 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 		"nobody, dashboard":     {nil, "/ui/", 401, "Unauthorized", false},
 		"nobody, its JSON":      {nil, "/api/ui/fleet", 401, "Unauthorized", false},
 		"an agent, dashboard":   {&pki.Request{Name: "paris"}, "/ui/", 403, "Forbidden", false},
+		"nobody, profiles":      {nil, "/debug/pprof/heap", 401, "Unauthorized", false},
+		"an agent, profiles":    {&pki.Request{Name: "paris"}, "/debug/pprof/heap", 403, "Forbidden", false},
+		"a reader, profiles":    {&pki.Request{Name: "bo", Role: pki.Reader}, "/debug/pprof/heap", 403, "Forbidden", false},
+		"an operator, profiles": {&pki.Request{Name: "ada", Role: pki.Operator}, "/debug/pprof/goroutine?debug=1", 200, "", false},
+		"an operator, a trace":  {&pki.Request{Name: "ada", Role: pki.Operator}, "/debug/pprof/trace?seconds=0.01", 200, "", false},
 		"a reader, what is not": {&pki.Request{Name: "bo", Role: pki.Reader}, "/nothing", 404, "NotFound", false},
 	}
 	for name, tc := range cases {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server/profiles"
 	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 )
 
@@ -42,6 +43,8 @@ type Operators struct {
 	Trust func() wire.Trust
 	// Sources are the tenants' own repositories; may be nil.
 	Sources func() []wire.SourceStatus
+	// Profiling serves Go's profiles, to operators alone.
+	Profiling bool
 	// Guard of all but the probes; nil on the loopback interface.
 	Guard *Guard
 }
@@ -89,6 +92,9 @@ func (o *Operators) register(mux *routes.Mux) {
 	if o.Market != nil {
 		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
 		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
+	}
+	if o.Profiling {
+		mux.Handle("GET "+profiles.Path, profiles.Handler(mayProfile))
 	}
 	if o.Dashboard != nil {
 		for _, pattern := range []string{"GET /{$}", "GET /ui", "GET /ui/", "GET /api/ui/", "POST /ui/capacity", "POST /ui/capacity/", "POST /api/ui/capacity", "DELETE /api/ui/capacity/"} {

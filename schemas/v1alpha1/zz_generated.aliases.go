@@ -278,7 +278,7 @@ type PodRequest = kinds.PodRequest
 // Policy is a rule that every matching placement must satisfy.
 type Policy = kinds.Policy
 
-// PolicyMatch selects intents.
+// PolicyMatch selects placements: an intent on an offer. What is named must all match.
 type PolicyMatch = kinds.PolicyMatch
 
 // PoolForecast sizes a warm pool once an hour: as many slices as contracts of
@@ -552,6 +552,8 @@ const (
 	IntentSuspended          = kinds.IntentSuspended
 	IntentDone               = kinds.IntentDone
 	IntentReleasing          = kinds.IntentReleasing
+	MinSilence               = kinds.MinSilence
+	MaxSilence               = kinds.MaxSilence
 	DefaultFrozenFor         = kinds.DefaultFrozenFor
 	DefaultMaxAhead          = kinds.DefaultMaxAhead
 	DefaultLead              = kinds.DefaultLead

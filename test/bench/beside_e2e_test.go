@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetbroker/fleetbroker/internal/delivery/reading"
 	"github.com/fleetbroker/fleetbroker/test/bench/gen"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/flux"
@@ -186,12 +186,11 @@ func (g *ground) objects(b *testing.B) (stages [2][]*unstructured.Unstructured) 
 		if err != nil || d.IsDir() {
 			return err
 		}
-		file, err := os.Open(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		defer file.Close()
-		objects, err := ssautil.ReadObjects(file)
+		objects, err := reading.Objects(text)
 		for _, o := range objects {
 			stage := 1
 			if o.GetNamespace() == "" {

@@ -39,6 +39,20 @@ func Matches(pattern, name string) bool {
 	return strings.EqualFold(pattern, name)
 }
 
+// Columns are an offer's accelerators that are no cards with a description (Gaudi, TPU,
+// Neuron), such as "8x habana.ai/gaudi", and how many of each are free; several are joined by
+// a comma. Both are "" where there are none.
+func Columns(capacity, free v1alpha1.Resources, more []string) (what, left string) {
+	var names, counts []string
+	for _, name := range capacity.Names() {
+		if name != v1alpha1.GPU && !capacity[name].IsZero() && Is(name, more) {
+			names = append(names, capacity[name].Canonical(name)+"x "+name)
+			counts = append(counts, free[name].Max(v1alpha1.Amount{}).Canonical(name))
+		}
+	}
+	return strings.Join(names, ", "), strings.Join(counts, ", ")
+}
+
 // Unsold are the accelerators of a capacity that no class of a price names, in order:
 // none of them is sold. A flat price is one for all, and what has no price at all is
 // unpriced. is reports what is an accelerator.

@@ -22,10 +22,19 @@ type Policy struct {
 	Predicate Predicate
 }
 
-// Binds reports whether a policy is for a tenant's intents. One that could not
-// be compiled binds nobody.
-func (p *Policy) Binds(tenant string) bool {
-	return p.Predicate != nil && (len(p.Match.Tenants) == 0 || slices.Contains(p.Match.Tenants, tenant))
+// Binds reports whether a policy is for an intent, whose capacity appears in consumer.
+// One that could not be compiled binds nobody.
+func (p *Policy) Binds(in *v1alpha1.ResourceIntent, consumer string) bool {
+	m := &p.Match
+	if p.Predicate == nil || len(m.Tenants) > 0 && !slices.Contains(m.Tenants, in.Metadata.Namespace) || len(m.Consumers) > 0 && !slices.Contains(m.Consumers, consumer) {
+		return false
+	}
+	for name, want := range m.Labels {
+		if have, has := in.Metadata.Labels[name]; !has || have != want {
+			return false
+		}
+	}
+	return true
 }
 
 // Intent is a ResourceIntent with where it came from.

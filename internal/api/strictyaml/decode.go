@@ -150,7 +150,11 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		w.out = append(w.out, ']')
 		return
 	default:
-		w.problem(n, "%s is a map; %s", w.path, s.want())
+		want := s.want()
+		if strings.HasSuffix(fmt.Sprint(w.path), ".reserved.perHour") { // as on-demand prices are written
+			want = `the prices of a term are reserved's own: write reserved: {term: 8760h, gpu: "1.90"}`
+		}
+		w.problem(n, "%s is a map; %s", w.path, want)
 		return
 	}
 	pairs, ok := w.pairs(n)
@@ -233,6 +237,10 @@ func (w *walker) amount(kv pair) {
 }
 
 func (w *walker) unknown(key *yaml.Node, s *shape) {
+	if plain := strings.Trim(key.Value, "\u00a0"); plain != key.Value {
+		w.problem(key, "unknown field %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", clip(key.Value), clip(plain))
+		return
+	}
 	if near := nearest.Of(key.Value, s.names); near != "" {
 		w.problem(key, "unknown field %q (did you mean %q?)", clip(key.Value), near)
 		return

@@ -39,6 +39,7 @@ func TestProblems(t *testing.T) {
 		"unknown field": {"spec:\n  resources:\n    gpu: {count: 1}\n  budgett: {}\n", []string{`7:3: unknown field "budgett" (did you mean "budget"?)`}},
 		"unknown field of gpu": {"spec:\n  resources:\n    gpu:\n      counts: 1\n", []string{
 			`7:7: unknown field "counts" (did you mean "count"?)`}},
+		"a no-break space": {"spec:\n \u00a0resources: {cpu: 1}\n", []string{`5:2: unknown field "\u00a0resources": a no-break space (U+00A0) is next to resources`, `5:2: spec.resources is missing`}},
 		"a slip for gpu": {"spec:\n  resources:\n    cpu: 1\n    gpus: 'H100:4'\n", []string{`7:5: unknown field "gpus" (did you mean "gpu"?)`}},
 		"all at once": {"spec:\n  resources: {cpu: 1}\n  priority: high\n  suspend: \"yes\"\n  foo: 1\n", []string{
 			`6:13: spec.priority: "high" is text`, `7:12: spec.suspend: "yes" is text; write true or false`, `8:3: unknown field "foo"`}},
@@ -53,7 +54,7 @@ func TestProblems(t *testing.T) {
 		"half a pod":            {"spec:\n  resources: {pods: \"0.5\"}\n", []string{`5:21: spec.resources.pods: "0.5": must be a whole number`}},
 		"duration":              {"spec:\n  resources: {cpu: 1}\n  schedule: {duration: 3 days}\n", []string{`6:24: spec.schedule.duration: "3 days" is not a duration`}},
 		"time":                  {"spec:\n  resources: {cpu: 1}\n  schedule: {notBefore: 2026-12-01}\n", []string{`6:25: spec.schedule.notBefore: "2026-12-01" is not a time`}},
-		"gpu short form":        {"spec:\n  resources: {gpu: 'A100::8'}\n", []string{`5:20: spec.resources.gpu: gpu: "A100::8" has an empty part`}},
+		"gpu short form":        {"spec:\n  resources: {gpu: 'A100::8'}\n", []string{`5:20: spec.resources.gpu: "A100::8" has an empty part`}},
 		"list for text":         {"spec:\n  resources: {cpu: 1}\n  consumer: [a]\n", []string{`6:13: spec.consumer is a list; text is due`}},
 		"map for list":          {"spec:\n  resources: {cpu: 1}\n  purchase: {a: b}\n", []string{`6:13: spec.purchase is a map; one entry or a list of them is due`}},
 		"missing":               {"spec: {priority: 1}\n", []string{`4:7: spec.resources is missing`}},

@@ -282,4 +282,11 @@ type TablePrice struct {
 	Spot UnitPrices `json:"spot,omitempty"`
 	// Reserved prices replace PerHour key by key for a committed term.
 	Reserved *ReservedPrice `json:"reserved,omitempty"`
+	// Windows of the week whose prices replace PerHour, as in a flavor's price.
+	Windows []PriceWindow `json:"windows,omitempty"`
+}
+
+// Price is what a row states, in its table's currency.
+func (r *TablePrice) Price(currency string) *Price {
+	return &Price{Currency: currency, PerHour: r.PerHour, Spot: r.Spot, Reserved: r.Reserved, Windows: r.Windows}
 }

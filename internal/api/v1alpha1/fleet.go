@@ -121,7 +121,7 @@ type FleetDefaults struct {
 type Policy struct {
 	// Name of the policy, shown in refusals.
 	Name string `json:"name"`
-	// Match selects intents; empty matches all.
+	// Match selects placements; empty matches all.
 	Match PolicyMatch `json:"match,omitzero"`
 	// Require is a CEL expression over intent, flavor and cluster that must be true. One evaluation may cost 20000 of CEL's units in the worst case.
 	Require string `json:"require"`
@@ -129,10 +129,18 @@ type Policy struct {
 	Message string `json:"message,omitempty"`
 }
 
-// PolicyMatch selects intents.
+// PolicyMatch selects placements: an intent on an offer. What is named must all match.
 type PolicyMatch struct {
 	// Tenants it holds for; empty means all.
 	Tenants []string `json:"tenants,omitempty"`
+	// Consumers it holds for, the clusters in which the capacity appears; empty means all.
+	Consumers []string `json:"consumers,omitempty"`
+	// Labels that the intent must all have.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Models of GPUs that the offer has, such as nvidia-h100 or H100, and "*" for any GPU; empty means every offer, those without GPUs too.
+	Models []string `json:"models,omitempty"`
+	// AboveHourly matches where one replica costs more than this an hour on demand, in the price's own currency; an offer without a price matches.
+	AboveHourly *Decimal `json:"aboveHourly,omitempty"`
 }
 
 // WarmPool keeps slices peered that intents can claim. Until then its contracts
@@ -246,6 +254,8 @@ type Safety struct {
 	MaxEnds *int32 `json:"maxEnds,omitempty"`
 	// FrozenFor is after what time a contract without an end, of an intent whose file cannot be read, counts as preemptible at priority 0 (default 24h). Its term, budgets, drains and higher priorities apply to it from the beginning; that it is frozen never ends it.
 	FrozenFor Duration `json:"frozenFor,omitzero"`
+	// Silence is how long a provider's agent may go unheard before its cluster sells nothing new, from 45s to 24h (default that of the daemon's flag --agent-silence, 1m30s). Agents report every 30 s. After defaults.gracePeriod, and never before, the cluster counts as lost.
+	Silence Duration `json:"silence,omitzero"`
 }
 
 // DefaultFrozenFor is the default of Safety.FrozenFor.

@@ -286,35 +286,35 @@ func ParseGPU(s string) (GPURequest, error) {
 		lower := strings.ToLower(tok)
 		switch {
 		case tok == "":
-			return g, fmt.Errorf("gpu: %q has an empty part; write for example \"H100:8\" or \"A100:4:40GB..\"", s)
+			return g, fmt.Errorf("%q has an empty part; write for example \"H100:8\" or \"A100:4:40GB..\"", s)
 		case gpuVendors[lower] && g.Vendor == "":
 			g.Vendor = lower
 		case gpuSize.MatchString(tok) && gpuHasUnit.MatchString(tok):
 			if seenMem {
-				return g, fmt.Errorf("gpu: %q names the memory twice", s)
+				return g, fmt.Errorf("%q names the memory twice", s)
 			}
 			seenMem = true
 			m, err := ParseMemoryRange(tok)
 			if err != nil {
-				return g, fmt.Errorf("gpu: %q: %w", s, err)
+				return g, fmt.Errorf("%q: %w", s, err)
 			}
 			g.Memory = m
 		case gpuCountRange.MatchString(tok):
-			return g, fmt.Errorf("gpu: %q: %q is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives", s, tok)
+			return g, fmt.Errorf("%q: %q is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives", s, tok)
 		case tok[0] >= '0' && tok[0] <= '9':
 			n, err := strconv.ParseInt(tok, 10, 32)
 			if err != nil || seenCount || n < 1 {
-				return g, fmt.Errorf("gpu: %q: %q is not a count (write a whole number once; memory needs a unit, such as 80GB)", s, tok)
+				return g, fmt.Errorf("%q: %q is not a count (write a whole number once; memory needs a unit, such as 80GB)", s, tok)
 			}
 			seenCount = true
 			g.Count = int32(n)
 		case gpuModelTok.MatchString(tok):
 			if len(g.Models) > 0 {
-				return g, fmt.Errorf("gpu: %q names models twice; separate alternatives by commas", s)
+				return g, fmt.Errorf("%q names models twice; separate alternatives by commas", s)
 			}
 			g.Models = strings.Split(tok, ",")
 		default:
-			return g, fmt.Errorf("gpu: %q: do not understand %q; write model, count and memory separated by colons, such as \"A100:8:40GB..\"", s, tok)
+			return g, fmt.Errorf("%q: do not understand %q; write model, count and memory separated by colons, such as \"A100:8:40GB..\"", s, tok)
 		}
 	}
 	return g, nil

@@ -113,7 +113,7 @@ var NotifyEvents = []string{
 type Notify struct {
 	// Events to be told of: placed, active, degraded, moved, preempted, interrupted, queued, expiring, completed, extended, budget (80 and 100 % of a month's), refused, sla (broken), frozen (its file cannot be read while it holds contracts; told at once, then once a day; or its own repository is frozen, told once, and when it is read again), or all.
 	Events []string `json:"events"`
-	// URLSecretRef names the Secret that holds the destination (key url): https://… gets CloudEvents, hooks.slack.com and slack+https://… a chat message, smtp:// and smtps:// with ?from=…&to=… a mail.
+	// URLSecretRef names the Secret that holds the destination (key url): https://… gets CloudEvents, hooks.slack.com and slack+https://… a chat message, teams+https://… a card of Microsoft Teams, pagerduty+https://…/?routing_key=… an alert, smtp:// and smtps:// with ?from=…&to=… a mail.
 	URLSecretRef SecretKeyRef `json:"urlSecretRef"`
 	// AllowInsecure lets the destination be http:// or slack+http://, which sends events in clear text. Default: refused.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`

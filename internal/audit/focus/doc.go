@@ -1,5 +1,5 @@
 // Package focus writes what contracts cost as rows of the FinOps Open Cost and Usage
-// Specification 1.0, for finance's own tools, and converts between currencies.
+// Specification, 1.0 or 1.3, for finance's own tools, and converts between currencies.
 //
 // Invariants:
 //   - Every row keeps to the constraints of the published columns (testdata), and

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,18 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
-// columns are those of the FinOps Open Cost and Usage Specification 1.0
-// (focus.finops.org/focus-columns), in order of name, all of them: a column
-// that does not apply is empty, which is null there.
-var columns = []string{
+// Versions of the FinOps Open Cost and Usage Specification that are written.
+const (
+	V10 = "1.0"
+	V13 = "1.3"
+)
+
+// columns are those of each version (focus.finops.org), in order of name: a column that does
+// not apply is empty, which is null there. Of 1.3 those are left out that only who divides
+// shared costs (Allocated…) or has contract commitments (ContractApplied) has to write.
+var columns = map[string][]string{V10: first, V13: slices.Sorted(slices.Values(slices.Concat(first, since)))}
+
+var first = []string{
 	"AvailabilityZone", "BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart",
 	"ChargeCategory", "ChargeClass", "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart",
 	"CommitmentDiscountCategory", "CommitmentDiscountId", "CommitmentDiscountName", "CommitmentDiscountStatus", "CommitmentDiscountType",
@@ -27,15 +36,23 @@ var columns = []string{
 	"ResourceId", "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "SkuId", "SkuPriceId", "SubAccountId", "SubAccountName", "Tags",
 }
 
+// since are the columns that came after 1.0.
+var since = []string{
+	"BillingAccountType", "CapacityReservationId", "CapacityReservationStatus", "CommitmentDiscountQuantity", "CommitmentDiscountUnit", "HostProviderName", "InvoiceId",
+	"PricingCurrency", "PricingCurrencyContractedUnitPrice", "PricingCurrencyEffectiveCost", "PricingCurrencyListUnitPrice",
+	"ServiceProviderName", "ServiceSubcategory", "SkuMeter", "SkuPriceDetails", "SubAccountType",
+}
+
 // places is how many decimals an hour's part and a mean price have: a second
 // is no decimal part of an hour, and quantity times unit price has to be a cost.
 const places = 9
 
 // Write writes charges that have accrued as rows of FOCUS: the fleet is the
 // billing account, tenants are its sub-accounts, contracts the resources, and
-// the unit that is priced is an hour of the contract.
-func Write(w io.Writer, f *fleet.Fleet, books ledger.Books, to string, charges []audit.Charge) error {
+// the unit that is priced is an hour of the contract. version is one of those above.
+func Write(w io.Writer, version string, f *fleet.Fleet, books ledger.Books, to string, charges []audit.Charge) error {
 	out := csv.NewWriter(w)
+	columns := columns[version]
 	if err := out.Write(columns); err != nil {
 		return err
 	}
@@ -75,6 +92,14 @@ func rowOf(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[
 	if len(price.Windows) > 0 { // several prices held: this is their mean
 		unit = billed.MulInt(3600).DivInt(max(seconds, 1), places)
 	}
+	priced := price.Hourly // in the currency of the price, as what follows is in that of the bill
+	if len(price.Windows) > 0 {
+		priced = c.Cost.Amount.MulInt(3600).DivInt(max(seconds, 1), places)
+	}
+	details, err := json.Marshal(detailsOf(k))
+	if err != nil {
+		return nil, err
+	}
 	start, end := books.MonthBounds(c.From)
 	tags, err := json.Marshal(tagsOf(c))
 	if err != nil {
@@ -103,6 +128,10 @@ func rowOf(f *fleet.Fleet, books ledger.Books, to string, c *audit.Charge) (map[
 		"InvoiceIssuerName": f.Name, "ProviderName": k.Spec.Provider, "PublisherName": k.Spec.Provider, "RegionId": region, "RegionName": region,
 		"ResourceId": k.Metadata.Name, "ResourceName": k.Metadata.Name, "ResourceType": "Contract", "ServiceCategory": "Compute", "ServiceName": "GPU capacity",
 		"SkuId": place, "SkuPriceId": place + "/" + string(price.Class) + "/" + sizeOf(k.Spec.Resources), "Tags": string(tags),
+		// Since 1.0.
+		"BillingAccountType": "Fleet", "SubAccountType": "Tenant", "HostProviderName": k.Spec.Provider, "ServiceProviderName": k.Spec.Provider,
+		"ServiceSubcategory": "Other (Compute)", "SkuMeter": "GPU capacity", "SkuPriceDetails": string(details), "PricingCurrency": price.Currency,
+		"PricingCurrencyContractedUnitPrice": priced.String(), "PricingCurrencyEffectiveCost": c.Cost.Amount.String(), "PricingCurrencyListUnitPrice": price.List.String(),
 	}, nil
 }
 
@@ -114,6 +143,21 @@ func sizeOf(r v1alpha1.Resources) string {
 		parts = append(parts, name+"="+r[name].Canonical(name))
 	}
 	return strings.Join(parts, ",")
+}
+
+// detailsOf are the properties of a SKU's price that FOCUS names, and the model of GPUs.
+func detailsOf(k *v1alpha1.Contract) map[string]any {
+	out := map[string]any{}
+	if cores := k.Spec.Resources[v1alpha1.CPU]; !cores.IsZero() {
+		out["CoreCount"] = float64(cores.Int64()) / 1000
+	}
+	if memory := k.Spec.Resources[v1alpha1.Memory]; !memory.IsZero() {
+		out["MemorySize"] = float64(memory.Int64()) / (1 << 30)
+	}
+	if g := k.Spec.GPUs; g != nil {
+		out["GpuCount"], out["x_GpuModel"] = g.Count, g.Model
+	}
+	return out
 }
 
 // tagsOf are an intent's labels, and where the capacity appeared. What is

@@ -21,6 +21,7 @@ import (
 // forms are the value formats of the specification that the export uses.
 var forms = map[string]*regexp.Regexp{
 	"Numeric Format":       regexp.MustCompile(`^-?\d+(\.\d+)?$`),
+	"Currency Format":      regexp.MustCompile(`^[A-Z]{3}$`),
 	"Currency Code Format": regexp.MustCompile(`^[A-Z]{3}$`),
 	"Date/Time Format":     regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`),
 	"Unit Format":          regexp.MustCompile(`^Hours$`),
@@ -29,16 +30,26 @@ var forms = map[string]*regexp.Regexp{
 // The export has the columns of the published specification, and every cell
 // keeps its column's constraints and the rules that are given in words.
 func TestFocusKeepsToTheSpecification(t *testing.T) {
-	file, err := os.Open("testdata/columns-1.0.csv")
+	for version, columns := range map[string]int{V10: 43, V13: 59} {
+		t.Run(version, func(t *testing.T) { keepsTo(t, version, columns) })
+	}
+}
+
+func keepsTo(t *testing.T, version string, columns int) {
+	t.Helper()
+	file, err := os.Open("testdata/columns-" + version + ".csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
 	spec, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(spec) != 44 {
+	if err != nil || len(spec) != columns+1 {
 		t.Fatalf("%d columns: %v", len(spec)-1, err)
 	}
-	rows := exported(t)
+	rows := exported(t, version)
+	if len(rows[0]) != columns {
+		t.Fatalf("%d columns are written, want %d", len(rows[0]), columns)
+	}
 	for i, column := range spec[1:] {
 		name, nulls, kind, form, numbers := column[0], column[2], column[3], column[4], column[5]
 		if rows[0][i] != name {
@@ -66,16 +77,27 @@ func TestFocusKeepsToTheSpecification(t *testing.T) {
 				t.Errorf("%s is %s", name, v)
 			}
 			if kind == "JSON" {
-				var flat map[string]string
+				var flat map[string]any
 				if err := json.Unmarshal([]byte(v), &flat); err != nil {
 					t.Errorf("%s is %s: %v", name, v, err)
+				}
+				for key, value := range flat {
+					switch value.(type) {
+					case string, float64, bool:
+					default:
+						t.Errorf("%s.%s is %v, which is nested", name, key, value)
+					}
 				}
 			}
 		}
 	}
 	prices := map[string]string{}
 	for _, row := range rows[1:] {
-		holds(t, prices, func(name string) string { return row[slices.Index(rows[0], name)] })
+		cell := func(name string) string { return row[slices.Index(rows[0], name)] }
+		holds(t, prices, cell)
+		if version != V10 {
+			holdsSince(t, cell)
+		}
 	}
 }
 
@@ -123,10 +145,38 @@ func holds(t *testing.T, prices map[string]string, cell func(string) string) {
 	prices[id] = price
 }
 
+// holdsSince are what later versions say in words of such a row.
+func holdsSince(t *testing.T, cell func(string) string) {
+	t.Helper()
+	for of, name := range map[string]string{"BillingAccountId": "BillingAccountType", "SubAccountId": "SubAccountType", "SkuId": "SkuMeter"} {
+		if (cell(of) == "") != (cell(name) == "") {
+			t.Errorf("%s is %q with %s %q", name, cell(name), of, cell(of))
+		}
+	}
+	for _, name := range []string{"PricingCurrency", "PricingCurrencyContractedUnitPrice", "PricingCurrencyListUnitPrice", "PricingCurrencyEffectiveCost", "HostProviderName", "ServiceProviderName"} {
+		if cell(name) == "" {
+			t.Errorf("%s is null in a row of usage", name)
+		}
+	}
+	if cell("PricingCurrency") == cell("BillingCurrency") && (cell("PricingCurrencyEffectiveCost") != cell("EffectiveCost") || cell("PricingCurrencyListUnitPrice") != cell("ListUnitPrice")) {
+		t.Errorf("in one currency: effective cost %s and %s, list price %s and %s", cell("PricingCurrencyEffectiveCost"), cell("EffectiveCost"), cell("PricingCurrencyListUnitPrice"), cell("ListUnitPrice"))
+	}
+	var details map[string]any
+	if err := json.Unmarshal([]byte(cell("SkuPriceDetails")), &details); err != nil || details["CoreCount"] != 8.0 {
+		t.Errorf("SkuPriceDetails is %s, want 8 cores", cell("SkuPriceDetails"))
+	}
+	known := []string{"CoreCount", "DiskMaxIops", "DiskSpace", "DiskType", "GpuCount", "InstanceType", "InstanceSeries", "MemorySize", "NetworkMaxIops", "NetworkMaxThroughput", "OperatingSystem", "Redundancy", "StorageClass"}
+	for key := range details {
+		if !slices.Contains(known, key) && !strings.HasPrefix(key, "x_") {
+			t.Errorf("SkuPriceDetails has %s, which FOCUS does not define", key)
+		}
+	}
+}
+
 // exported is the export of one contract of each kind: of all price classes
 // and two sizes, with price windows, in another currency, for times that are no
 // decimal part of an hour, in a timezone that is not UTC.
-func exported(t *testing.T) [][]string {
+func exported(t *testing.T, version string) [][]string {
 	t.Helper()
 	rome, err := time.LoadLocation("Europe/Rome")
 	if err != nil {
@@ -154,7 +204,7 @@ func exported(t *testing.T) [][]string {
 	}
 	var b bytes.Buffer
 	for _, currency := range []string{"EUR", "USD"} {
-		if err := Write(&b, &fleet.Fleet{Name: "acme"}, books, currency, charges); err != nil {
+		if err := Write(&b, version, &fleet.Fleet{Name: "acme"}, books, currency, charges); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
@@ -38,15 +40,22 @@ func (f Finding) IsError() bool { return f.Severity == string(fleet.Error) }
 
 // Forms are the forms of `validate`: for people, programs, and the
 // annotations of forges.
-var Forms = []string{"text", "json", "github", "gitlab", "sarif"}
+var Forms = []string{"text", "json", "yaml", "github", "gitlab", "sarif"}
 
 // Print writes findings in one of Forms.
 func Print(w io.Writer, form string, list []Finding) error {
+	data := struct {
+		Findings []Finding `json:"findings"`
+	}{append([]Finding{}, list...)}
 	switch form {
 	case "json":
-		return escape.WriteJSON(w, struct {
-			Findings []Finding `json:"findings"`
-		}{append([]Finding{}, list...)})
+		return escape.WriteJSON(w, data)
+	case "yaml":
+		text, err := yaml.Marshal(data)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
 	case "github":
 		return githubFindings(w, list)
 	case "gitlab":

@@ -4,7 +4,12 @@
 // Caller: gitrepo. All is safe for concurrent use.
 package scrub
 
-import "regexp"
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+)
 
 var userinfo = regexp.MustCompile(`//[^/\s@"']*@`)
 
@@ -19,6 +24,25 @@ func Error(err error) error {
 	}
 	return &scrubbed{err}
 }
+
+// Cause is Error without the request that failed (`Get "https://…/info/refs?…": `), for who
+// has named the remote already.
+func Cause(err error) error {
+	var request *url.Error
+	if !errors.As(err, &request) {
+		return Error(err)
+	}
+	return &caused{err, Text(strings.Replace(err.Error(), request.Error(), request.Err.Error(), 1))}
+}
+
+type caused struct {
+	err  error
+	text string
+}
+
+func (e *caused) Error() string { return e.text }
+
+func (e *caused) Unwrap() error { return e.err }
 
 type scrubbed struct{ err error }
 

@@ -72,8 +72,11 @@ func (m *Matcher) conditions(a *Ask, b *keys.Buffer) {
 	reads := a.Intent.Where != nil && readsIntent(a.Intent.Where)
 	any := a.Intent.Where != nil
 	for i := range m.facts.Policies {
-		if p := &m.facts.Policies[i]; p.Binds(a.Intent.Metadata.Namespace) {
+		if p := &m.facts.Policies[i]; p.Binds(a.Intent.ResourceIntent, a.Consumer) {
 			any, reads = true, reads || readsIntent(p.Predicate)
+			if len(p.Match.Labels) > 0 { // tenant and consumer are in the key
+				b.Int(int64(i))
+			}
 		}
 	}
 	if any {

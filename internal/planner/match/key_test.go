@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/celenv"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -65,6 +66,27 @@ func TestKey_AsksForEveryField(t *testing.T) {
 	})
 	if n < 25 {
 		t.Fatalf("only %d fields were tried", n)
+	}
+}
+
+// Intents that differ in a label alone share no class where a policy is for one of them.
+func TestKey_AsksForLabelsOfPolicies(t *testing.T) {
+	prog, err := celenv.CompilePolicy("flavor.gpu.count > 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(match v1alpha1.PolicyMatch, labels map[string]string) string {
+		m := empty()
+		m.facts.Policies = []model.Policy{{Predicate: prog}, {Policy: v1alpha1.Policy{Match: match}, Predicate: prog}}
+		in := &model.Intent{ResourceIntent: &v1alpha1.ResourceIntent{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: "train", Labels: labels}}}
+		return string(m.Key(&Ask{Intent: in, Consumer: "rome", Request: &in.Spec.Resources, Spending: Spending{Replicas: 1}}))
+	}
+	gold := map[string]string{"tier": "gold"}
+	if key(v1alpha1.PolicyMatch{Labels: gold}, gold) == key(v1alpha1.PolicyMatch{Labels: gold}, nil) {
+		t.Error("the intent that the policy is for has the class of one that it is not for")
+	}
+	if key(v1alpha1.PolicyMatch{Tenants: []string{"vision"}}, gold) != key(v1alpha1.PolicyMatch{Tenants: []string{"vision"}}, nil) {
+		t.Error("labels that no policy asks for make another class")
 	}
 }
 

@@ -126,7 +126,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 		w.Purchase = []v1alpha1.PriceClass{v1alpha1.OnDemand}
 	}
 	for _, p := range m.facts.Policies {
-		if p.Binds(a.Intent.Metadata.Namespace) {
+		if p.Binds(a.Intent.ResourceIntent, a.Consumer) {
 			w.Policies = append(w.Policies, p)
 		}
 	}

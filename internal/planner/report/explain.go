@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -24,6 +25,8 @@ type ExplainOptions struct {
 	Why string
 	// Shown of each kind unless All or Why; 0 is DefaultShown.
 	Shown int
+	// Accelerators are the fleet's own names of them (Fleet.accelerators).
+	Accelerators []string
 }
 
 // DefaultShown offers of each kind are shown.
@@ -130,8 +133,10 @@ func explainSum(e *planner.Explanation) string {
 	if !placed {
 		s += " " + stateWord(d.Action)
 		why := d.Reason
-		if maps.Equal(d.Rejected, rejected) {
-			why = d.Uncounted() // the table and the counts have shown that already
+		if fits > 0 || maps.Equal(d.Rejected, rejected) {
+			// The table and the counts have shown that already; of the replica that is
+			// missing they would differ, and contradict that some fit.
+			why = d.Uncounted()
 		}
 		if why != "" {
 			s += ": " + strings.TrimSuffix(why, ".")
@@ -217,11 +222,11 @@ func offersTable(b *strings.Builder, e *planner.Explanation, o ExplainOptions) {
 				moreFit++
 				continue
 			}
-			fits = append(fits, fitRow(line, rank, countWidth, terms))
+			fits = append(fits, fitRow(line, rank, countWidth, terms, o.Accelerators))
 		case o.Why != "" && line.Requirement != o.Why, o.Why == "" && !o.All && len(others) >= shown:
 			moreNot++
 		default:
-			others = append(others, notRow(line, countWidth))
+			others = append(others, notRow(line, countWidth, o.Accelerators))
 		}
 	}
 	widths := measure(header, fits, others)
@@ -283,8 +288,11 @@ func gpuCountWidth(e *planner.Explanation) int {
 }
 
 // offerCells are the columns that every offer has.
-func offerCells(number string, l *planner.OfferLine, countWidth int) []string {
-	gpu, free := "-", l.Free[v1alpha1.CPU].Canonical(v1alpha1.CPU)+" cpu"
+func offerCells(number string, l *planner.OfferLine, countWidth int, more []string) []string {
+	gpu, free := accelerators.Columns(l.Flavor.Spec.Capacity, l.Free, more)
+	if gpu == "" {
+		gpu, free = "-", l.Free[v1alpha1.CPU].Canonical(v1alpha1.CPU)+" cpu"
+	}
 	if g := l.Flavor.Spec.GPU; g != nil {
 		model := g.Model
 		if g.Profile != "" {
@@ -309,8 +317,8 @@ func offerCells(number string, l *planner.OfferLine, countWidth int) []string {
 	return []string{number, escape.Line(l.Flavor.Ref()), escape.Line(gpu), free, price, latency}
 }
 
-func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string {
-	row := offerCells(strconv.Itoa(rank), l, countWidth)
+func fitRow(l *planner.OfferLine, rank, countWidth int, terms, more []string) []string {
+	row := offerCells(strconv.Itoa(rank), l, countWidth, more)
 	for _, t := range terms {
 		row = append(row, fmt.Sprintf("%.2f", l.Scores[t]))
 	}
@@ -331,12 +339,12 @@ func fitRow(l *planner.OfferLine, rank, countWidth int, terms []string) []string
 	return row
 }
 
-func notRow(l *planner.OfferLine, countWidth int) []string {
+func notRow(l *planner.OfferLine, countWidth int, more []string) []string {
 	why := l.Requirement
 	if l.Detail != "" {
 		why += ": " + l.Detail
 	}
-	return append(offerCells("-", l, countWidth), escape.Line(why))
+	return append(offerCells("-", l, countWidth, more), escape.Line(why))
 }
 
 // measure is the width of each column; what follows the latency of an offer

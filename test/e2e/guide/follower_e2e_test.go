@@ -42,10 +42,18 @@ type follower struct {
 
 	// hooked are the clusters whose agent is the admission webhook.
 	hooked  map[string]bool
-	running []*env.Program
+	running []worker
 	home    string
 	path    string   // PATH at the start
 	standIn []string // of the page: old and new
+}
+
+// worker is a program that runs in place of a workload's pod.
+type worker struct {
+	*env.Program
+
+	cluster    *env.Cluster
+	kind, name string
 }
 
 // start is with servers of a version, "" for the newest.

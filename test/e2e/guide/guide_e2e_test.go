@@ -81,6 +81,7 @@ func (f *follower) kustomize() {
 	f.run("sed -i.orig")
 	f.placed()
 	f.looked()
+	f.idle()
 	// Next to these, what the page has for other ways to deliver.
 	f.run("--program /plugins")
 	f.must(f.hub.Kubectl(f.ctx, "", "create", "namespace", "flux-system"))
@@ -210,7 +211,7 @@ func (f *follower) start(cluster *env.Cluster, kind, name string, flags map[stri
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.running = append(f.running, p)
+	f.running = append(f.running, worker{p, cluster, kind, name})
 	f.t.Cleanup(func() {
 		select {
 		case <-p.Done():
@@ -226,6 +227,59 @@ func (f *follower) start(cluster *env.Cluster, kind, name string, flags map[stri
 			f.t.Logf("%s of %s (%v):\n%s", name, cluster.Name, err, strings.Join(lines[max(0, len(lines)-40):], "\n"))
 		}
 	})
+}
+
+// quiet is how long programs are watched that have nothing to do: an agent's report and a
+// poll of the git server come within it.
+const quiet = 35 * time.Second
+
+// idle holds the processor time that daemon and agents take while nothing happens to what
+// their workloads request.
+func (f *follower) idle() {
+	f.t.Helper()
+	before, began := make([]time.Duration, len(f.running)), time.Now()
+	for i, w := range f.running {
+		before[i] = f.processor(w)
+	}
+	select {
+	case <-f.ctx.Done():
+		f.t.Fatal(f.ctx.Err())
+	case <-time.After(quiet):
+	}
+	for i, w := range f.running {
+		took := (f.processor(w) - before[i]).Seconds() / time.Since(began).Seconds() * 1000
+		out, err := w.cluster.Kubectl(f.ctx, "", "-n", "fleetbroker", "get", w.kind, w.name, "-o", "jsonpath={.spec.template.spec.containers[0].resources.requests.cpu}")
+		if err != nil {
+			f.t.Error(err)
+			continue
+		}
+		request, err := resource.ParseQuantity(out)
+		if err != nil {
+			f.t.Errorf("processor requested by %s: %q: %v", w.name, out, err)
+			continue
+		}
+		f.t.Logf("%s of %s: %.1fm of a core while idle, %s requested", w.name, w.cluster.Name, took, out)
+		if took <= 0 || took > float64(request.MilliValue()) {
+			f.t.Errorf("%s of %s took %.1fm of a core while idle, and requests %s", w.name, w.cluster.Name, took, out)
+		}
+	}
+}
+
+// processor is the processor time that a running program has used, its own and the kernel's.
+func (f *follower) processor(w worker) time.Duration {
+	f.t.Helper()
+	const tick = time.Second / 100 // of Linux, for all that it shows
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.PID()))
+	_, rest, named := strings.Cut(string(stat), ") ") // the name may hold anything
+	fields := strings.Fields(rest)
+	if err != nil || !named || len(fields) < 13 {
+		f.t.Fatalf("processor time of %s: %v in %q", w.name, err, stat)
+	}
+	var user, system int64
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		f.t.Fatalf("processor time of %s: %v in %q", w.name, err, stat)
+	}
+	return time.Duration(user+system) * tick
 }
 
 // requested holds a program's memory, the most that was resident, to what its workload

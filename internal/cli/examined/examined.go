@@ -1,0 +1,98 @@
+package examined
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/doctor"
+)
+
+// Examination is what was looked at, and what was found.
+type Examination struct {
+	// Clusters that were looked at, by name, and Contracts.
+	Clusters  []Cluster          `json:"clusters"`
+	Contracts []doctor.Diagnosis `json:"contracts"`
+	// Ledger is what is wrong with its history, Notes what is not protected.
+	Ledger []Trouble `json:"ledger"`
+	Notes  []string  `json:"notes,omitempty"`
+	// Store is what is wrong with the cluster that keeps the market of replicas.
+	Store []doctor.Finding `json:"store,omitempty"`
+}
+
+// Cluster is one with what is wrong with it.
+type Cluster struct {
+	Cluster  string           `json:"cluster"`
+	Findings []doctor.Finding `json:"findings"`
+}
+
+// Trouble is something wrong with the ledger's history.
+type Trouble struct {
+	Where  string `json:"where"`
+	Cause  string `json:"cause"`
+	Remedy string `json:"remedy"`
+}
+
+// Found counts the findings.
+func (e *Examination) Found() int {
+	n := len(e.Ledger) + len(e.Store)
+	for _, c := range e.Clusters {
+		n += len(c.Findings)
+	}
+	for _, c := range e.Contracts {
+		n += len(c.Findings)
+	}
+	return n
+}
+
+// Text is for people; wide also says what was looked at and is well.
+func (e *Examination) Text(wide bool) string {
+	var b strings.Builder
+	list := func(title string, findings []doctor.Finding) {
+		if len(findings) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s\n", title)
+		for _, f := range findings {
+			fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n", f.Link, f.Where, f.Cause, f.Remedy)
+		}
+		b.WriteByte('\n')
+	}
+	if len(e.Ledger) > 0 {
+		b.WriteString("ledger\n")
+	}
+	for _, f := range e.Ledger {
+		fmt.Fprintf(&b, "  %-12s  %s\n                %s\n                Remedy: %s\n\n", "history", f.Where, f.Cause, f.Remedy)
+	}
+	list("market", e.Store)
+	var shown []doctor.Finding // a cluster's troubles are those of its contracts too
+	for _, c := range e.Clusters {
+		list("cluster "+c.Cluster, c.Findings)
+		if wide && len(c.Findings) == 0 {
+			fmt.Fprintf(&b, "cluster %s is well\n\n", c.Cluster)
+		}
+		shown = append(shown, c.Findings...)
+	}
+	well := 0
+	for _, d := range e.Contracts {
+		title := fmt.Sprintf("%s (%s/%s) is %s", d.Contract, d.Tenant, d.Intent, d.Phase)
+		if why := (&v1alpha1.ContractStatus{Reason: d.Reason, Message: d.Message}).Why(); why != "" {
+			title += ": " + why
+		}
+		list(title, slices.DeleteFunc(slices.Clone(d.Findings), func(f doctor.Finding) bool { return slices.Contains(shown, f) }))
+		if len(d.Findings) == 0 {
+			well++
+		}
+		if wide && len(d.Findings) == 0 {
+			fmt.Fprintf(&b, "%s\n  well: %s\n\n", title, d.Links())
+		}
+	}
+	fmt.Fprintf(&b, "%s looked at, %s, %s.\n", tables.Count(len(e.Clusters), "cluster"), tables.Count(len(e.Contracts), "contract")+fmt.Sprintf(" (%d well)", well), tables.Count(e.Found(), "finding"))
+	for _, n := range e.Notes {
+		fmt.Fprintf(&b, "Note: %s\n", n)
+	}
+	return escape.Lines(b.String())
+}
