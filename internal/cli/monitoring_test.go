@@ -226,6 +226,7 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerMarketStoreRefuses", `fleetbroker_market_store_refused{pod="a"}`, "3x120", "0x120", map[string]string{"pod": "a"}, "The cluster refuses 3 objects of the market's store: what those providers changed is not sold."},
 	{"FleetbrokerLeaseRefused", `fleetbroker_leader_lease_refused{pod="a"}`, "1x120", "0x120", map[string]string{"pod": "a"}, "Replica a may not write the Lease of who decides."},
 	{"FleetbrokerNoLeader", `fleetbroker_leader{pod="a"}`, "0x120", "1x120", nil, "Replicas run and none of them decides: nothing is placed, released or moved."},
+	{"FleetbrokerReplicaLags", `fleetbroker_ledger_sequence{pod="a"}`, "5x120", "0+1x115 115x5", map[string]string{"pod": "a"}, "Replica a is 110 commits behind what another one knew of the ledger five minutes ago."},
 	{"FleetbrokerRemoteUnanswered", `fleetbroker_remote_unanswered_seconds{pod="a"}`, "0x60 0+60x60", "0x100 0+60x3 0x17", map[string]string{"pod": "a"}, "The git server has not answered replica a for 59m 0s: nothing is decided."},
 	{"FleetbrokerRoundsFail", `fleetbroker_rounds_total{outcome="unchanged",pod="a"}`, "5x120", "0+1x120", map[string]string{"pod": "a"}, "Rounds of replica a fail, and none has succeeded for ten minutes: nothing is decided there."},
 	{"FleetbrokerTrustAlarm", `fleetbroker_trust_alarms{pod="a"}`, "2x120", "0x120", nil, "What the repository says of itself contradicts what was signed before: look before anything is merged."},
@@ -246,6 +247,7 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerContractNotActive", `fleetbroker_contracts{phase="Peering",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Reserved or Peering for half an hour."},
 	{"FleetbrokerContractReleasing", `fleetbroker_contracts{phase="Releasing",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Releasing for an hour: something holds them."},
 	{"FleetbrokerSLABroken", `fleetbroker_sla_breaches{kind="late",pod="a"}`, "2x120", "0x120", map[string]string{"kind": "late"}, "2 contracts break the sla of their intents: late."},
+	{"FleetbrokerContractsEnd", `fleetbroker_contracts_expiring{pod="a"}`, "3x120", "0x120", nil, "3 contracts come to the end of their terms."},
 	{"FleetbrokerIntentWaits", `fleetbroker_queue_oldest_seconds{pod="a"}`, "90000x120", "80000x120", nil, "An intent has waited for 1d 1h 0m 0s."},
 	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget{tenant="vision",currency="EUR",kind="accrued",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
 	{"FleetbrokerTracesLost", `fleetbroker_trace_spans_total{result="failed",pod="a"}`, "0+5x120", "0+5x60 300x60", map[string]string{"result": "failed"}, "Spans of traces do not reach the collector: failed."},
@@ -277,6 +279,7 @@ func TestAlertsFire(t *testing.T) {
 		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
 			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"},
 				map[string]string{"series": `fleetbroker_rounds_total{outcome="error",pod="a"}`, "values": "0+2x120"},
+				map[string]string{"series": `fleetbroker_ledger_sequence{pod="b"}`, "values": "0+1x120"},
 				map[string]string{"series": `etcd_server_quota_backend_bytes{pod="etcd-0"}`, "values": "2147483648x120"}}
 			if c.alert != "FleetbrokerDown" || values == c.calm {
 				series = append(series, map[string]string{"series": `fleetbroker_build_info{program="fleetbroker",pod="a"}`, "values": "1x120"})

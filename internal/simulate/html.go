@@ -29,7 +29,8 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		return strconv.Itoa(n) + " " + what
 	},
 	"unplaced": func(o Outcome) int { return o.Refused + o.Waiting },
-	"penalty":  func(o Outcome) string { return o.penalty().Text() },
+	"penalty":  func(o Outcome) string { return money(o.penalty()) },
+	"money":    money,
 	"date": func(start v1alpha1.Time, at int64) string {
 		return start.Add(time.Duration(at) * time.Second).UTC().Format("2006-01-02 15:04")
 	},
@@ -225,4 +226,14 @@ func span(seconds int64) string {
 		return fmt.Sprintf("%.1fh", float64(seconds)/3600)
 	}
 	return fmt.Sprintf("%.1fd", float64(seconds)/86400)
+}
+
+// money is an amount with two decimals and commas between thousands, as people read sums.
+func money(d v1alpha1.Decimal) string {
+	text := d.Text()
+	whole, cents, _ := strings.Cut(text, ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return whole + "." + cents
 }

@@ -32,7 +32,7 @@ func summary(r *Result, o *Outcome) string {
 		text += fmt.Sprintf("; half of those waited %s or less, one in ten %s or more", span(o.Wait.P50), span(o.Wait.P90))
 	}
 	if !o.Cost.IsZero() {
-		text += fmt.Sprintf("; they cost %s %s", o.Cost.Text(), r.Currency)
+		text += fmt.Sprintf("; they cost %s %s", money(o.Cost), r.Currency)
 	}
 	if o.GPU.Total > 0 {
 		text += fmt.Sprintf("; %s of the GPU time was used", strconv.FormatFloat(o.GPU.AllocationMean*100, 'f', 1, 64)+" %")

@@ -159,7 +159,7 @@ func chart(lines []line, across, up axis) template.HTML {
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, chartH-padB, chartH-padB+4)
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="%s">%s</text>`, x, chartH-padB+16, anchor, template.HTMLEscapeString(t.text))
 	}
-	fmt.Fprintf(&b, `<text class="tick" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartW+padL-padR)/2, chartH-4, template.HTMLEscapeString(across.name))
+	fmt.Fprintf(&b, `<text class="tick name" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartW+padL-padR)/2, chartH-4, template.HTMLEscapeString(across.name))
 	for i, l := range lines {
 		var path strings.Builder
 		for k := range l.x {

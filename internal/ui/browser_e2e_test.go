@@ -242,6 +242,19 @@ func (b *tab) fits(where string) {
 	}
 }
 
+// whole fails where a swatch is on another line than its word, a state or a unit is cut in
+// two, or the bar of pages does not show which page it is.
+func (b *tab) whole(where string) {
+	b.t.Helper()
+	for _, text := range eval[[]string](b, `Array.from(document.querySelectorAll('.kw, .unit, .st, .tag')).filter(e => e.getClientRects().length > 1 || e.scrollHeight > 2.2 * parseFloat(getComputedStyle(e).fontSize)).slice(0, 3).map(e => e.textContent)`) {
+		b.t.Errorf("%s: %q is on more than one line", where, text)
+	}
+	// The window was made another just now: the page hears of it with its next frame.
+	if at := eval[string](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => (a => { if (!a) { return ''; } const r = a.getBoundingClientRect(); return r.left < 0 || r.right > innerWidth ? a.textContent : ''; })(document.querySelector('.top nav a[aria-current]')))`); at != "" {
+		b.t.Errorf("%s: %s, the page that is shown, is out of sight in the bar of pages", where, at)
+	}
+}
+
 // looks are the windows that each page is opened in.
 var looks = []struct {
 	name  string
@@ -276,6 +289,7 @@ func TestBrowser_Pages(t *testing.T) {
 			where := path + " " + look.name
 			tab.look(look.width, look.dark)
 			tab.fits(where)
+			tab.whole(where)
 			switch i {
 			case 0:
 				tab.axe(where)

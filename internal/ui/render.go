@@ -219,11 +219,16 @@ func money(d any) string {
 }
 
 // price is a unit price, with as many decimals as it has and at least two.
-func price(d *v1alpha1.Decimal) string {
-	if d == nil {
-		return ""
+func price(d any) string {
+	switch d := d.(type) {
+	case v1alpha1.Decimal:
+		return grouped(d.Round(4), 2)
+	case *v1alpha1.Decimal:
+		if d != nil {
+			return grouped(d.Round(4), 2)
+		}
 	}
-	return grouped(d.Round(4), 2)
+	return ""
 }
 
 // grouped writes a decimal with at least so many decimals and narrow spaces between

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -215,19 +216,15 @@ func TestAlertsLeadToTheRunbook(t *testing.T) {
 	}
 }
 
-// asked are entries of the runbook that people look up: what they plan to do, and what
-// intents, contracts and pods show by themselves. No program sends anybody there.
-var asked = []string{
-	"a-limit-was-lowered-below-what-stands", "upgrade-to-a-new-version", "from-a-deployment-to-a-statefulset", "from-markets-of-their-own-to-one-shared-market",
-	"a-replica-lags", "the-objects-of-the-store-were-deleted", "replicas-do-not-follow-demand-replicas-min-max", "an-update-does-not-end-updating",
-	"a-warm-pool-is-empty-or-nobody-claims-from-it", "capacitycard-units-are-free-and-none-together", "more-is-sold-than-there-is-overcommit-and-it-hurts",
-	"capacity-is-sold-that-does-not-stand-yet-scalableto", "a-better-offer-and-nothing-moves-consolidation", "a-term-comes-to-an-end", "a-contract-has-to-give-way-preemption",
-	"spot-capacity-is-taken-back-interruption", "a-price-is-wrong-or-missing", "a-pod-is-refused-reaches-the-nodes-of-every-intent", "a-pod-is-refused-failed-calling-webhook",
-	"kubectl-logs-or-exec-of-a-pod-on-a-virtual-node-fails", "a-provider-takes-capacity-back", "restore", "stop-everything", "another-ledger-branch",
-}
+// alertNames are alerts as the runbook names them.
+var alertNames = regexp.MustCompile("`((?:Fleetbroker|FleetAgent)[A-Z][A-Za-z]+)`")
 
-// Each entry of the runbook is where an alert or a line of the log leads to, or is one that
-// people look up; and each of those is an entry.
+// noAlarm is how an entry of the runbook says why no program sends anybody there: what is
+// done by hand, and what intents, contracts and pods show by themselves.
+const noAlarm = "\n**Alarm** none: "
+
+// Each entry of the runbook is where an alert or a line of the log leads to, or says why none
+// can be; each of those is an entry, and each alert that the runbook names exists.
 func TestRunbookIsLed(t *testing.T) {
 	const runbook = "fleet-repo-template/docs/runbook.md"
 	led := map[string]string{}
@@ -254,19 +251,20 @@ func TestRunbookIsLed(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, seen := map[string]bool{}, map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		if heading, is := strings.CutPrefix(line, "## "); is {
-			entries[anchor(strings.ReplaceAll(heading, "`", ""), seen)] = true
+	for part := range strings.SplitSeq("\n"+string(text), "\n## ") {
+		heading, body, _ := strings.Cut(part, "\n")
+		if len(entries) == 0 && strings.HasPrefix(strings.TrimSpace(part), "# ") {
+			continue // what stands before the first entry
+		}
+		entry := anchor(strings.ReplaceAll(heading, "`", ""), seen)
+		entries[entry] = true
+		if without := strings.Contains("\n"+body, noAlarm); (led[entry] == "") != without {
+			t.Errorf("#%s: %s leads there, and it says why no alert and no line of the log does: %v", entry, cmp.Or(led[entry], "nothing"), without)
 		}
 	}
-	for entry := range entries {
-		if byHand := slices.Contains(asked, entry); (led[entry] == "") != byHand {
-			t.Errorf("#%s: %s leads there, and it is listed as one that people look up: %v", entry, cmp.Or(led[entry], "nothing"), byHand)
-		}
-	}
-	for _, entry := range asked {
-		if !entries[entry] {
-			t.Errorf("#%s is no entry", entry)
+	for _, name := range alertNames.FindAllStringSubmatch(string(text), -1) {
+		if !slices.ContainsFunc(monitoring.Alerts(), func(a monitoring.Alert) bool { return a.Name == name[1] }) {
+			t.Errorf("the runbook names the alert %s, which does not exist", name[1])
 		}
 	}
 	if len(entries) < 60 {

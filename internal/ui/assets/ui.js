@@ -7,7 +7,7 @@
 
   var live = document.getElementById('live');
   var word = document.getElementById('live-word');
-  var busy = false, again = false;
+  var busy = false, again = false, gone = false;
   var timer = 0;
   var was = {}; // by id, what the daemon last sent of a part
 
@@ -53,6 +53,7 @@
       .then(function (r) {
         // The session is over; or the replica is gone that ran what is followed here.
         if (r.status === 401 || (r.status === 410 && document.querySelector('[data-poll]'))) { location.reload(); }
+        gone = r.status === 404 || r.status === 403;
         if (!r.ok) { throw new Error(String(r.status)); }
         return r.text();
       })
@@ -61,7 +62,7 @@
         say('on', 'Live');
         poll();
       })
-      .catch(function () { say('off', 'Not reached; trying again'); poll(); })
+      .catch(function () { say('off', gone ? 'No longer shown' : 'Not reached; trying again'); poll(); })
       .finally(function () {
         busy = false;
         if (again) { again = false; refresh(); }
@@ -78,7 +79,7 @@
 
   document.querySelectorAll('[data-live]').forEach(function (e) { was[e.id] = e.innerHTML; });
 
-  if (live && window.EventSource) {
+  if (live && window.EventSource && document.documentElement.dataset.version) { // a page that says what went wrong follows nothing
     var source = new EventSource(live.dataset.events);
     source.addEventListener('version', function (e) {
       say('on', 'Live');
@@ -97,6 +98,13 @@
   document.querySelectorAll('form[data-auto] select').forEach(function (s) {
     s.addEventListener('change', function () { s.form.requestSubmit(); });
   });
+
+  // Where the bar of pages is longer than the window, the page that is shown is in sight.
+  var nav = document.querySelector('.top nav');
+  var here = nav && nav.querySelector('a[aria-current]');
+  function reveal() { if (here) { nav.scrollLeft += here.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - here.offsetWidth) / 2; } }
+  reveal();
+  addEventListener('resize', reveal);
 
   // Copy buttons.
   document.addEventListener('click', function (e) {
