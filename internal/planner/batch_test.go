@@ -218,3 +218,34 @@ func TestBatchKeepsGangsWhole(t *testing.T) {
 		})
 	}
 }
+
+// Offers that share a price list take and cost the same, and have one deal in a batch's
+// problem: the search goes by what a place takes there too.
+func TestBatch_SearchesOffersOfOnePriceList(t *testing.T) {
+	at := func(perCore string) *v1alpha1.Price {
+		return &v1alpha1.Price{Currency: "EUR", PerHour: v1alpha1.UnitPrices{"cpu": v1alpha1.MustDecimal(perCore)}}
+	}
+	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome")
+	sell := func(name, capacity string, price *v1alpha1.Price) {
+		b.Offer("paris/"+name, func(o *model.Offer) { o.Flavor.Spec.Capacity, o.Price = Amounts(capacity), price })
+	}
+	list := at("0.05")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		sell(name, "cpu=8 memory=64Gi", list)
+	}
+	sell("large", "cpu=64 memory=64Gi", at("0.5"))
+	for i, cores := range []string{"5", "5", "5", "5", "5", "6", "4", "4", "3"} {
+		b.Intent(fmt.Sprintf("vision/i%d", i), cheapest, func(in *model.Intent) {
+			in.Spec.Resources = v1alpha1.ResourceRequest{Named: Amounts("memory=1Gi cpu=" + cores)}
+		})
+	}
+	p := b.Plan()
+	sum := int64(0)
+	for i := range p.Contracts {
+		sum += p.Contracts[i].After.Spec.Price.Hourly.Micro()
+	}
+	// 5+3, 4+4, 5 and 6 cores fit the four offers of the list; three replicas of 5 do not.
+	if want := int64(27*50_000 + 15*500_000); len(p.Contracts) != 9 || sum != want {
+		t.Fatalf("%d contracts at %d micro an hour, want 9 at %d:\n%s", len(p.Contracts), sum, want, describe(p))
+	}
+}

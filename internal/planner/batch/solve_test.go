@@ -36,8 +36,17 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 			}
 		}
 		slices.SortStableFunc(k.Places, func(a, b Place) int { return int(a.Price - b.Price) })
+		deals, shared := map[quantity.Micro]int32{}, rapid.Bool().Draw(t, "deals")
 		for _, pl := range k.Places {
-			k.Sizes, k.Charges = append(k.Sizes, k.Cards, k.Cores), append(k.Charges, int64(pl.Price), k.Cards)
+			at, known := deals[pl.Price]
+			if !known || !shared {
+				at = int32(len(k.Charges) / 2)
+				deals[pl.Price] = at
+				k.Sizes, k.Charges = append(k.Sizes, k.Cards, k.Cores), append(k.Charges, int64(pl.Price), k.Cards)
+			}
+			if shared {
+				k.Deals = append(k.Deals, at)
+			}
 		}
 		p.Kinds = append(p.Kinds, k)
 	}
