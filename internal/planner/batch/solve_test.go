@@ -36,7 +36,15 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 			}
 		}
 		slices.SortStableFunc(k.Places, func(a, b Place) int { return int(a.Price - b.Price) })
-		for _, pl := range k.Places {
+		deal := rapid.Bool().Draw(t, "deals")
+		for i, pl := range k.Places {
+			if deal && i > 0 && pl.Price == k.Places[i-1].Price {
+				k.Deals = append(k.Deals, k.Deals[i-1])
+				continue
+			}
+			if deal {
+				k.Deals = append(k.Deals, int32(len(k.Sizes)/2))
+			}
 			k.Sizes, k.Charges = append(k.Sizes, k.Cards, k.Cores), append(k.Charges, int64(pl.Price), k.Cards)
 		}
 		p.Kinds = append(p.Kinds, k)

@@ -262,7 +262,7 @@ next:
 			at = int(among[looked])
 		}
 		pl := &k.Places[at]
-		size, room := k.Sizes[at*x.n:][:x.n:x.n], x.rooms[int(pl.Row)*x.n:][:x.n:x.n]
+		size, room := x.size(k, int32(at)), x.room(pl.Row) //nolint:gosec // their number
 		for r, takes := range size {
 			if takes > room[r] {
 				continue next
