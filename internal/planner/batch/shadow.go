@@ -29,7 +29,10 @@ type shadows struct {
 	kinds             []shadowKind
 	// costs are the reduced costs of the kind that is looked at.
 	costs []float64
-	work  int
+	// unit is what all prices are divided by: who scales them has the same quotients, and
+	// so the same order of places that cost nearly the same.
+	unit float64
+	work int
 }
 
 // shadowKind is the seats of one kind.
@@ -39,11 +42,11 @@ type shadowKind struct {
 }
 
 // shadowPrices ranks the places of each kind by shadow prices, the best first. The
-// batch costs at least the bound, which is -Inf where nothing is known, as for rows
-// with mates. It costs looks.
-func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, bound float64) {
+// batch is near where it hardly costs more than it must, as far as that is known, which it is
+// not for rows with mates. It costs looks.
+func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, near bool) {
 	s := p.shadows()
-	upper, best, lambda, stale := float64(p.cost()), math.Inf(-1), 1.0, 0
+	upper, best, lambda, stale := float64(p.cost())/s.unit, math.Inf(-1), 1.0, 0
 	kept := make([]float64, len(s.price))
 	for range min(shadowSteps, *looks/4/s.work) {
 		*looks -= s.work
@@ -65,15 +68,15 @@ func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, bound float64) {
 		ranked = append(ranked, s.rank(&s.kinds[i]))
 	}
 	if slices.ContainsFunc(p.Rows, func(r Row) bool { return len(r.Mates) > 0 }) {
-		return ranked, math.Inf(-1)
+		return ranked, false
 	}
-	return ranked, best
+	return ranked, upper <= best*(1+nearEnough)
 }
 
 // shadows begin with prices of nothing.
 func (p *Problem) shadows() *shadows {
 	n := len(p.Pooled)
-	s := &shadows{Problem: p, n: n, room: make([]float64, n*len(p.Rows)), kinds: make([]shadowKind, len(p.Kinds))}
+	s := &shadows{Problem: p, n: n, room: make([]float64, n*len(p.Rows)), kinds: make([]shadowKind, len(p.Kinds)), unit: 1}
 	s.price, s.over = make([]float64, len(s.room)), make([]float64, len(s.room))
 	for r := range p.Rows {
 		for x, free := range p.Rows[r].Free {
@@ -95,6 +98,7 @@ func (p *Problem) shadows() *shadows {
 	for i := range s.kinds {
 		k := &s.kinds[i]
 		k.Kind = &p.Kinds[i]
+		s.unit = max(s.unit, float64(k.Nowhere))
 		s.work += 1 + len(k.Places)/placesALook
 	}
 	return s
@@ -118,7 +122,7 @@ places:
 	for i := range k.Places {
 		row, at := int(k.Places[i].Row)*s.n, int32(i) //nolint:gosec // their number
 		room, price := s.room[row:][:s.n], s.price[row:][:s.n]
-		cost := float64(k.Places[i].Price)
+		cost := float64(k.Places[i].Price) / s.unit
 		for x, takes := range s.size(k.Kind, at) {
 			if takes > 0 && room[x] < float64(takes) {
 				s.costs[i] = math.Inf(1) // nobody fits there
@@ -157,7 +161,7 @@ func (s *shadows) step() (bound, norm float64) {
 // spread sends a kind's seats where they would go, no more to a row than would
 // fit if they were alone there, and returns what that costs.
 func (s *shadows) spread(k *shadowKind) (cost float64) {
-	first, without := s.reduce(k), float64(k.Nowhere)
+	first, without := s.reduce(k), float64(k.Nowhere)/s.unit
 	if len(k.Places) == 0 || s.costs[first] >= without {
 		return float64(k.count * without)
 	}

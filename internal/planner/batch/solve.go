@@ -56,11 +56,11 @@ func Solve(p *Problem, looks int) Answer {
 	if len(p.Seats) < 2 || looks <= 0 {
 		return out
 	}
-	ranked, bound := p.shadowPrices(&out.Looks)
-	x := p.begin(ranked, out.Looks)
-	if float64(x.cost) <= bound*(1+nearEnough) {
+	ranked, near := p.shadowPrices(&out.Looks)
+	if near {
 		return out
 	}
+	x := p.begin(ranked, out.Looks)
 	for _, times := range weighed {
 		if x.weigh(times) {
 			out.Cheaper = x.search(weighedForgiven) || out.Cheaper

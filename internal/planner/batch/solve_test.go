@@ -240,7 +240,9 @@ func TestScaleOfPricesChangesNothing(t *testing.T) {
 			k.Nowhere *= rate
 			for at := range k.Places {
 				k.Places[at].Price, k.Places[at].Most = k.Places[at].Price*rate, k.Places[at].Most*rate
-				k.Charges[at*2] *= rate
+			}
+			for deal := 0; deal < len(k.Charges); deal += 2 {
+				k.Charges[deal] *= rate
 			}
 		}
 		p.Accounts[0][0] *= rate
