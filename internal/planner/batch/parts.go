@@ -169,8 +169,13 @@ func (x *ruins) putParts(i int32, parts []Part) {
 	x.seated(i, state{at: InParts, parts: parts})
 }
 
-// unite has seats in parts choose again that a place has come to hold, or fewer parts.
+// unite has seats in parts choose again that a place has come to hold, or fewer parts. In some
+// turns somebody else goes to that place in their stead, where that costs least.
 func (x *ruins) unite() {
+	blocks := 0
+	if x.draw(2) == 0 {
+		blocks = mostBlocks
+	}
 	for n := 0; n < len(x.inParts); n++ {
 		i := x.inParts[n]
 		out := slices.Contains(x.out, i)
@@ -188,6 +193,15 @@ func (x *ruins) unite() {
 			x.inParts[n], x.inParts[last] = x.inParts[last], x.inParts[n]
 			continue
 		}
+		if at >= 0 && blocks > 0 {
+			blocks--
+			x.seated(i, then)
+			if x.block(i, x.Kinds[x.Seats[i].Kind].Places[at].Row) {
+				n = -1
+				continue
+			}
+			x.vacate(i)
+		}
 		if !out {
 			x.out, x.was = append(x.out, i), append(x.was, then)
 		}
@@ -198,6 +212,61 @@ func (x *ruins) unite() {
 		}
 		n = -1
 	}
+}
+
+const (
+	// mostBlocks is how often somebody goes to a place in another's stead in one turn, and
+	// mostOn how many places are kept by kind and row to find who could.
+	mostBlocks = 4
+	mostOn     = 1 << 20
+)
+
+// block moves the seat for which that costs least to a row, so that the row no longer holds
+// another whole, and reports whether one could be.
+func (x *ruins) block(i, row int32) bool {
+	if x.placeOn == nil {
+		return false
+	}
+	best, to, least := int32(-1), int32(-1), quantity.Micro(math.MaxInt64)
+	x.looks -= 1 + len(x.seats)/placesALook
+	for n := range x.seats {
+		m, s := int32(n), &x.Seats[n] //nolint:gosec // their number
+		at, now := x.placeOn[int(s.Kind)*len(x.Rows)+int(row)], x.seats[n].at
+		if at < 0 || now < 0 || m == i || s.Group >= 0 || x.isRuled(s) {
+			continue
+		}
+		k := &x.Kinds[s.Kind]
+		if k.Places[now].Row == row || k.Places[at].Price-k.Places[now].Price >= least || !x.hosts(m, k, at) || x.draw(4) == 0 {
+			continue
+		}
+		best, to, least = m, at, k.Places[at].Price-k.Places[now].Price
+	}
+	if best < 0 {
+		return false
+	}
+	if !slices.Contains(x.out, best) {
+		x.out, x.was = append(x.out, best), append(x.was, x.seats[best])
+	}
+	x.vacate(best)
+	x.put(best, to)
+	return true
+}
+
+// placesOn are the places by kind and row, nil where there are too many.
+func (p *Problem) placesOn() []int32 {
+	if len(p.Kinds)*len(p.Rows) > mostOn {
+		return nil
+	}
+	out := make([]int32, len(p.Kinds)*len(p.Rows))
+	for i := range out {
+		out[i] = Nowhere
+	}
+	for i := range p.Kinds {
+		for at := range p.Kinds[i].Places {
+			out[i*len(p.Rows)+int(p.Kinds[i].Places[at].Row)] = int32(at) //nolint:gosec // their number
+		}
+	}
+	return out
 }
 
 // holds is the cheapest place that holds a seat, Nowhere for none. For one that stayed in its

@@ -36,6 +36,7 @@ type ruins struct {
 	// row, nil where none can be in parts.
 	inParts []int32
 	freed   []int
+	placeOn []int32
 	turns   int
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
@@ -74,7 +75,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	}
 	for i := range p.Kinds {
 		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
-			x.freed = make([]int, len(p.Rows))
+			x.freed, x.placeOn = make([]int, len(p.Rows)), p.placesOn()
 		}
 	}
 	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
