@@ -180,6 +180,9 @@ func (x *ruins) unite() {
 		i := x.inParts[n]
 		out := slices.Contains(x.out, i)
 		then := x.seats[i]
+		if !out && !x.mayHold(i, &then) {
+			continue
+		}
 		x.vacate(i)
 		at, fewer := x.holds(i, out), []Part(nil)
 		if at < 0 && len(then.parts) > 2 { // two are the fewest
@@ -269,6 +272,26 @@ func (p *Problem) placesOn() []int32 {
 	return out
 }
 
+// mayHold reports whether a seat that stayed in its parts might have a place, or fewer parts,
+// on a row that others have left.
+func (x *ruins) mayHold(i int32, now *state) bool {
+	k := &x.Kinds[x.Seats[i].Kind]
+	if x.placeOn == nil || len(now.parts) > 2 {
+		return true
+	}
+	for _, row := range x.vacated {
+		at := x.placeOn[int(x.Seats[i].Kind)*len(x.Rows)+int(row)]
+		if at < 0 {
+			continue
+		}
+		own := len(x.Rows[row].Mates) > 0 || slices.ContainsFunc(now.parts, func(p Part) bool { return k.Split.Rows[p.Row].Row == row })
+		if own || x.hosts(i, k, at) {
+			return true
+		}
+	}
+	return false
+}
+
 // holds is the cheapest place that holds a seat, Nowhere for none. For one that stayed in its
 // parts only rows that others have left are asked.
 func (x *ruins) holds(i int32, all bool) int32 {
@@ -285,12 +308,12 @@ func (x *ruins) holds(i int32, all bool) int32 {
 
 // free notes that somebody leaves a row, where seats may be in parts.
 func (x *ruins) free(row int32) {
-	if x.freed == nil {
+	if x.freed == nil || x.freed[row] == x.turns {
 		return
 	}
-	x.freed[row] = x.turns
+	x.freed[row], x.vacated = x.turns, append(x.vacated, row)
 	for _, mate := range x.Rows[row].Mates {
-		x.freed[mate] = x.turns
+		x.free(mate)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // ruin empties the row of some seat and of some that it would rather have, or as
 // soon.
 func (x *ruins) ruin() {
-	x.out, x.was, x.turns = x.out[:0], x.was[:0], x.turns+1
+	x.out, x.was, x.turns, x.vacated = x.out[:0], x.was[:0], x.turns+1, x.vacated[:0]
 	x.most = fewestRuined + x.draw(mostRuined-fewestRuined)
 	at := int32(x.draw(len(x.seats))) //nolint:gosec // below their number
 	s := &x.Seats[at]

@@ -36,6 +36,7 @@ type ruins struct {
 	// row, nil where none can be in parts.
 	inParts []int32
 	freed   []int
+	vacated []int32 // this turn
 	placeOn []int32
 	turns   int
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
