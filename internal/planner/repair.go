@@ -47,7 +47,9 @@ func (r *round) repairAll(waiting []*draft.Job) (changed bool, dropped []*draft.
 	draft.Set(&r.Draft, &r.Seats, nil)
 	// What has been given up since is no more.
 	seats = slices.DeleteFunc(draft.Own(&r.Draft, seats), func(s *place.Seat) bool {
-		return r.Current[s.Contract.Metadata.Name] != s.Contract || !slices.Contains(s.Job.Live, s.Contract)
+		return slices.ContainsFunc(s.Held(), func(c *v1alpha1.Contract) bool {
+			return r.Current[c.Metadata.Name] != c || !slices.Contains(s.Job.Live, c)
+		})
 	})
 	slices.SortStableFunc(seats, func(a, b *place.Seat) int {
 		return cmp.Or(cmp.Compare(b.Job.Priority, a.Job.Priority), a.Job.FirstSeen.At.Compare(b.Job.FirstSeen.At.Time))
@@ -99,7 +101,7 @@ func (p *repairs) extras(without []*draft.Job, alt int) (out []*place.Seat) {
 		}
 		p.Match.Trim()
 		of := p.ClassOf(j, alt)
-		if len(of.ByPrice()) == 0 {
+		if len(of.ByPrice()) == 0 && place.DivisionOf(&p.Placer, j, alt) == nil {
 			continue
 		}
 		for _, t := range j.Tasks {
@@ -125,7 +127,7 @@ func (p *repairs) solve(extras []*place.Seat) {
 		}
 	}
 	for _, s := range extras {
-		if s.At == nil {
+		if !s.Placed() {
 			continue
 		}
 		p.seats = append(p.seats, s)
@@ -144,76 +146,102 @@ func (p *repairs) solve(extras []*place.Seat) {
 
 // book makes the seats of a problem sit where it was solved to, or none of them.
 func (p *repairs) book(b *formulate.Problem, found *batch.Answer) bool {
-	at := found.At
 	var moved []*place.Seat
-	to, on := map[*place.Seat]*inventory.Offer{}, map[*place.Seat][]batch.Units{}
+	to := map[*place.Seat][]target{}
 	for i, s := range b.Replicas {
-		if at[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) {
+		if found.At[i] == b.Seats[i].At && slices.Equal(found.On[i], b.Seats[i].On) && batch.EqualParts(found.Parts[i], b.Seats[i].Parts) {
 			continue
 		}
 		moved = append(moved, s)
-		on[s] = found.On[i]
-		if at[i] >= 0 {
-			to[s] = b.Offer(i, at[i])
-		}
+		to[s] = targetsOf(b, found, i)
 	}
-	made, sits := map[*place.Seat]*v1alpha1.Contract{}, map[*place.Seat]*match.Candidate{}
+	made, parts := map[*place.Seat]place.SeatPart{}, map[*place.Seat][]place.SeatPart{}
 	booked := p.Try(func() bool {
-		spent := spendingsOf(b, func(i int) bool { return b.Replicas[i].At != nil && at[i] >= 0 && to[b.Replicas[i]] == nil })
+		spent := spendingsOf(b, func(s *place.Seat) bool { _, moves := to[s]; return s.At != nil && !moves })
 		for _, s := range moved {
-			if s.Contract != nil {
-				p.Put(s.Contract, nil)
+			for _, c := range s.Held() {
+				p.Put(c, nil)
 			}
 		}
 		for _, s := range moved {
-			if to[s] == nil {
-				continue
-			}
-			p.Match.Trim()
-			if made[s], sits[s] = p.take(s, to[s], on[s], spent[s.Job]); made[s] == nil {
-				return false
+			for number, t := range to[s] {
+				p.Match.Trim()
+				one, ok := p.take(s, t, int32(number), spent[s.Job]) //nolint:gosec // few
+				switch {
+				case !ok:
+					return false
+				case t.units > 0:
+					parts[s] = append(parts[s], one)
+				default:
+					made[s] = one
+				}
 			}
 		}
 		return true
 	})
 	if booked {
 		for _, s := range moved {
-			draft.Set(&p.Draft, &s.At, sits[s])
-			draft.Set(&p.Draft, &s.Contract, made[s])
+			draft.Set(&p.Draft, &s.At, made[s].At)
+			draft.Set(&p.Draft, &s.Contract, made[s].Contract)
+			draft.Set(&p.Draft, &s.Parts, parts[s])
 		}
 	}
 	return booked
 }
 
-// take books a seat's contract on an offer and on cards, nil where it does not fit or
-// a limit forbids it, and what of the offer a seat keeps.
-func (p *repairs) take(s *place.Seat, o *inventory.Offer, on []batch.Units, spent *spending) (made *v1alpha1.Contract, at *match.Candidate) {
-	of := s.Class
-	p.Match.Refresh(of)
-	c := of.Of(o)
-	if c.Fails != "" {
-		return nil, nil
+// target is where a seat, or units of one as a part, are to be.
+type target struct {
+	offer *inventory.Offer
+	on    []batch.Units
+	units int64 // of a part, 0 for a whole replica
+}
+
+// targetsOf are where the i-th replica was solved to be; nothing has no place.
+func targetsOf(b *formulate.Problem, found *batch.Answer, i int) (out []target) {
+	if at := found.At[i]; at >= 0 {
+		return []target{{b.Offer(i, at), found.On[i], 0}}
 	}
-	q := p.For(s.Job, place.Request{}, 1, spent.first...)
+	for _, part := range found.Parts[i] {
+		out = append(out, target{b.PartOffer(i, part), part.On, part.Units})
+	}
+	return out
+}
+
+// take books a seat's contract, or that of a part, on an offer and on cards; false where it does not
+// fit or a limit forbids it. What it returns of the offer is what a seat keeps.
+func (p *repairs) take(s *place.Seat, t target, number int32, spent *spending) (out place.SeatPart, ok bool) {
+	of, how := s.Class, place.Request{}
+	if t.units > 0 {
+		d := place.DivisionOf(&p.Placer, s.Job, s.Alt)
+		of, how = d.Class(t.units), d.Request(number, t.units)
+	}
+	p.Match.Refresh(of)
+	c := of.Of(t.offer)
+	if c == nil || c.Fails != "" {
+		return out, false
+	}
+	q := p.For(s.Job, how, 1, spent.first...)
 	l := p.LimitsFor(s.Job, q, of, spent.SpendLimits, 0)
 	if l.Rejects(c) != "" {
-		return nil, nil
+		return out, false
 	}
 	var next []*match.Candidate
-	if best, others := l.Best(of, false); others != nil {
+	if best, others := l.Best(of, false); others != nil && t.units == 0 {
 		next = slices.DeleteFunc(append([]*match.Candidate{best}, others...), func(x *match.Candidate) bool { return x == c })
 	}
-	p.Recount(s)
-	made = p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
-	if len(on) > 0 && o.Cards() != nil {
+	if number == 0 {
+		p.Recount(s)
+	}
+	made := p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
+	if len(t.on) > 0 && t.offer.Cards() != nil {
 		made.Spec.GPUs.Cards = nil
-		for _, u := range on {
+		for _, u := range t.on {
 			made.Spec.GPUs.Cards = append(made.Spec.GPUs.Cards, v1alpha1.CardUnits{Card: u.Card, Units: u.N})
 		}
 	}
 	p.Put(nil, made)
 	spent.add(c, s.Job.Seconds)
-	return made, c.Fixed()
+	return place.SeatPart{At: c.Fixed(), Contract: made, Units: t.units, Line: p.PlacedLine(made, of, c)}, true
 }
 
 // spending is what a job's seats come to that have their places, and the contracts with
@@ -227,16 +255,14 @@ type spending struct {
 type spendings map[*draft.Job]*spending
 
 // spendingsOf begins with those of a problem that keep their places.
-func spendingsOf(b *formulate.Problem, stays func(int) bool) spendings {
+func spendingsOf(b *formulate.Problem, stays func(*place.Seat) bool) spendings {
 	x := spendings{}
-	for i, s := range b.Replicas {
+	for _, s := range b.Replicas {
 		if x[s.Job] == nil {
 			x[s.Job] = &spending{}
 		}
-		if s.First != nil {
-			x[s.Job].first = append(x[s.Job].first, s.First)
-		}
-		if stays(i) {
+		x[s.Job].first = append(x[s.Job].first, s.Came()...)
+		if stays(s) {
 			x[s.Job].add(s.At, s.Job.Seconds)
 		}
 	}
@@ -252,11 +278,17 @@ func (x *spending) add(c *match.Candidate, seconds int64) {
 // anything moved.
 func (p *repairs) seal() (moved bool) {
 	for _, s := range p.seats {
-		if s.Contract != nil && s.Contract == s.First {
+		held, came := s.Held(), s.Came()
+		if len(held) > 0 && slices.Equal(held, came) {
 			continue
 		}
 		j := s.Job
 		p.EditJob(j)
+		if len(s.Parts)+len(s.FirstParts) > 0 && len(held) > 0 {
+			moved, j.Batched = true, true
+			p.sealParts(s, came)
+			continue
+		}
 		if s.First == nil || s.Contract == nil || s.Contract.Spec.Provider != s.First.Spec.Provider || s.Contract.Spec.Flavor != s.First.Spec.Flavor {
 			moved, j.Batched = true, s.Contract != nil
 		}
@@ -281,15 +313,35 @@ func (p *repairs) seal() (moved bool) {
 	return moved
 }
 
+// sealParts is seal for a seat that is in parts, or was.
+func (p *repairs) sealParts(s *place.Seat, came []*v1alpha1.Contract) {
+	j := s.Job
+	p.giveUp(j, came)
+	parts := s.Parts
+	if s.Contract != nil {
+		parts = []place.SeatPart{{Contract: s.Contract, Line: p.PlacedLine(s.Contract, s.Class, s.At)}}
+	}
+	for i := range parts {
+		p.Replace(j, nil, parts[i].Contract)
+		j.Dec.Contracts = append(j.Dec.Contracts, parts[i].Line)
+		p.Due(parts[i].Contract.Spec.Term.End)
+	}
+}
+
+// giveUp takes contracts that a seat came with off its job.
+func (p *repairs) giveUp(j *draft.Job, came []*v1alpha1.Contract) {
+	p.EditJob(j)
+	j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return slices.Contains(came, c) })
+	for _, c := range came {
+		j.Dec.Contracts = slices.DeleteFunc(draft.Own(&p.Draft, j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == c.Metadata.Name })
+	}
+}
+
 // dropSeat gives a job back the task that a seat was: others of its batch have its
 // place.
 func (p *repairs) dropSeat(s *place.Seat) {
 	j := s.Job
-	p.EditJob(j)
-	j.Live = slices.DeleteFunc(slices.Clone(j.Live), func(c *v1alpha1.Contract) bool { return c == s.First })
-	if s.First != nil {
-		j.Dec.Contracts = slices.DeleteFunc(draft.Own(&p.Draft, j.Dec.Contracts), func(l draft.ContractLine) bool { return l.Name == s.First.Metadata.Name })
-	}
+	p.giveUp(j, s.Came())
 	p.Recount(s)
 	j.Tasks = append(j.Tasks, s.Task)
 	j.Started = s.Started

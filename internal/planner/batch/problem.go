@@ -45,6 +45,9 @@ type Kind struct {
 	Sizes  []int64
 	// Charges are what it costs its account there, deal by deal.
 	Charges []int64
+	// Split is how one is put together from parts, nil for never. A kind that is has no rule
+	// and shares no domain.
+	Split *Split
 	// Nowhere is what one counts for that has no place.
 	Nowhere quantity.Micro
 	// Cards and Cores are how big it is, for the order in which seats choose.
@@ -64,8 +67,9 @@ type Place struct {
 // Seat is one replica.
 type Seat struct {
 	Kind int32
-	// At is its place among those of its kind, or Nowhere.
-	At int32
+	// At is its place among those of its kind, Nowhere, or InParts with Parts.
+	At    int32
+	Parts []Part
 	// Stays: it must not lose its place without another.
 	Stays bool
 	// Group is the number of those that have places all together or not at all;
@@ -92,9 +96,12 @@ type Units struct {
 func (p *Problem) cost() (sum quantity.Micro) {
 	for i := range p.Seats {
 		s := &p.Seats[i]
-		if k := &p.Kinds[s.Kind]; s.At < 0 {
+		switch k := &p.Kinds[s.Kind]; s.At {
+		case Nowhere:
 			sum += k.Nowhere
-		} else {
+		case InParts:
+			sum += k.Split.price(s.Parts)
+		default:
 			sum += k.Places[s.At].Price
 		}
 	}
@@ -123,8 +130,12 @@ func (k *Kind) deal(place int32) int {
 
 // least is the cheapest that one of a kind can come to.
 func (k *Kind) least() quantity.Micro {
-	if len(k.Places) == 0 {
-		return k.Nowhere
+	least := k.Nowhere
+	if len(k.Places) > 0 {
+		least = min(least, k.Places[0].Price)
 	}
-	return min(k.Nowhere, k.Places[0].Price)
+	if k.Split != nil {
+		least = min(least, k.Split.least())
+	}
+	return least
 }

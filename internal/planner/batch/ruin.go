@@ -10,7 +10,7 @@ import (
 // ruin empties the row of some seat and of some that it would rather have, or as
 // soon.
 func (x *ruins) ruin() {
-	x.out, x.was = x.out[:0], x.was[:0]
+	x.out, x.was, x.turns, x.vacated = x.out[:0], x.was[:0], x.turns+1, x.vacated[:0]
 	x.most = fewestRuined + x.draw(mostRuined-fewestRuined)
 	at := int32(x.draw(len(x.seats))) //nolint:gosec // below their number
 	s := &x.Seats[at]
@@ -18,12 +18,19 @@ func (x *ruins) ruin() {
 	if here := x.was[0].at; here >= 0 {
 		x.empty(x.Kinds[s.Kind].Places[here].Row)
 	}
+	for _, part := range x.was[0].parts {
+		x.empty(x.Kinds[s.Kind].Split.Rows[part.Row].Row)
+	}
 	for range 1 + x.draw(4) {
 		n := 0 // it, or one of those who lost their place for it
 		if x.draw(2) == 0 {
 			n = x.draw(len(x.out))
 		}
 		k := &x.Kinds[x.Seats[x.out[n]].Kind]
+		if k.Split != nil && x.draw(2) == 0 {
+			x.emptyForPart(k.Split)
+			continue
+		}
 		if last := min(x.asCheap(k, x.was[n].at)+4, len(k.Places)); last > 0 {
 			x.empty(k.Places[x.draw(last)].Row)
 		}
@@ -34,6 +41,13 @@ func (x *ruins) ruin() {
 	}
 	for _, i := range x.out {
 		x.vacate(i)
+	}
+}
+
+// emptyForPart empties a row that one who is divided may want a part of, the cheap ones more often.
+func (x *ruins) emptyForPart(sp *Split) {
+	if n := len(sp.Rows); n > 0 {
+		x.empty(sp.Rows[x.draw(1+x.draw(n))].Row)
 	}
 }
 

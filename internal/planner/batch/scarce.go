@@ -25,20 +25,24 @@ func (x *ruins) weigh(times quantity.Micro) bool {
 		}
 	}
 	for i := range x.seats {
+		s, k := &x.Seats[i], &x.Kinds[x.Seats[i].Kind]
 		if at := x.seats[i].at; at >= 0 {
-			x.extra += x.weight(&x.Seats[i], &x.Kinds[x.Seats[i].Kind].Places[at])
+			x.extra += x.weight(s, k.Places[at].Price)
+		}
+		for _, part := range x.seats[i].parts {
+			x.extra += x.weight(s, k.Split.deal(part.Row).Prices[part.Units])
 		}
 	}
 	x.cost += x.extra
 	return true
 }
 
-// weight is what a place of a seat counts for in addition.
-func (x *ruins) weight(s *Seat, pl *Place) quantity.Micro {
+// weight is what a seat's place, or part of one, of a price counts for in addition.
+func (x *ruins) weight(s *Seat, price quantity.Micro) quantity.Micro {
 	if x.weights == nil || s.Account < 0 {
 		return 0
 	}
-	return x.weights[s.Account] * pl.Price
+	return x.weights[s.Account] * price
 }
 
 // scarce are the accounts that have seats without a place and of which the number that is nearest
@@ -63,10 +67,15 @@ func (x *ruins) scarce() (scarce []bool) {
 func (x *ruins) nearest(account int32) (number int) {
 	spent := make([]int64, len(x.left[account]))
 	for i := range x.seats {
-		if s := &x.Seats[i]; s.Account == account && x.seats[i].at >= 0 {
-			for n, c := range x.charges(&x.Kinds[s.Kind], x.seats[i].at) {
-				spent[n] += c
-			}
+		s := &x.Seats[i]
+		if s.Account != account {
+			continue
+		}
+		if k := &x.Kinds[s.Kind]; x.seats[i].at >= 0 {
+			add(spent, x.charges(k, x.seats[i].at))
+		}
+		for _, part := range x.seats[i].parts {
+			add(spent, x.Kinds[s.Kind].Split.deal(part.Row).charges(part.Units, len(spent)))
 		}
 	}
 	least := 2.0
@@ -86,4 +95,10 @@ func (x *ruins) varies(k *Kind, number int) bool {
 		}
 	}
 	return false
+}
+
+func add(sum, more []int64) {
+	for i, n := range more {
+		sum[i] += n
+	}
 }

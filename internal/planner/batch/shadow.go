@@ -29,21 +29,28 @@ type shadows struct {
 	kinds             []shadowKind
 	// costs are the reduced costs of the kind that is looked at.
 	costs []float64
-	work  int
+	// unit is what all prices are divided by: who scales them has the same quotients, and
+	// so the same order of places that cost nearly the same.
+	unit float64
+	work int
 }
 
 // shadowKind is the seats of one kind.
 type shadowKind struct {
 	*Kind
 	count float64
+	// parts are how many of the kind make a seat: 1 but for what asks unit by unit.
+	parts float64
 }
 
 // shadowPrices ranks the places of each kind by shadow prices, the best first. The
-// batch costs at least the bound, which is -Inf where nothing is known, as for rows
-// with mates. It costs looks.
-func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, bound float64) {
+// batch is near where it hardly costs more than it must, as far as that is known, which it is
+// not for rows with mates. It costs looks.
+//
+// A kind that may be in parts asks unit by unit; its rows for parts are rankedParts.
+func (p *Problem) shadowPrices(looks *int) (ranked, rankedParts [][]int32, near bool) {
 	s := p.shadows()
-	upper, best, lambda, stale := float64(p.cost()), math.Inf(-1), 1.0, 0
+	upper, best, lambda, stale := float64(p.cost())/s.unit, math.Inf(-1), 1.0, 0
 	kept := make([]float64, len(s.price))
 	for range min(shadowSteps, *looks/4/s.work) {
 		*looks -= s.work
@@ -60,20 +67,27 @@ func (p *Problem) shadowPrices(looks *int) (ranked [][]int32, bound float64) {
 		s.move(lambda * (upper - bound) / norm)
 	}
 	copy(s.price, kept)
+	rankedParts = make([][]int32, len(s.kinds))
+	divided := false
 	for i := range s.kinds {
-		s.reduce(&s.kinds[i])
-		ranked = append(ranked, s.rank(&s.kinds[i]))
+		k := &s.kinds[i]
+		if s.reduce(k); p.Kinds[i].Split != nil {
+			rankedParts[i], divided = s.rank(k), true
+			k.Kind = &p.Kinds[i]
+			s.reduce(k)
+		}
+		ranked = append(ranked, s.rank(k))
 	}
-	if slices.ContainsFunc(p.Rows, func(r Row) bool { return len(r.Mates) > 0 }) {
-		return ranked, math.Inf(-1)
+	if divided || slices.ContainsFunc(p.Rows, func(r Row) bool { return len(r.Mates) > 0 }) {
+		return ranked, rankedParts, false
 	}
-	return ranked, best
+	return ranked, rankedParts, upper <= best*(1+nearEnough)
 }
 
 // shadows begin with prices of nothing.
 func (p *Problem) shadows() *shadows {
 	n := len(p.Pooled)
-	s := &shadows{Problem: p, n: n, room: make([]float64, n*len(p.Rows)), kinds: make([]shadowKind, len(p.Kinds))}
+	s := &shadows{Problem: p, n: n, room: make([]float64, n*len(p.Rows)), kinds: make([]shadowKind, len(p.Kinds)), unit: 1}
 	s.price, s.over = make([]float64, len(s.room)), make([]float64, len(s.room))
 	for r := range p.Rows {
 		for x, free := range p.Rows[r].Free {
@@ -82,10 +96,16 @@ func (p *Problem) shadows() *shadows {
 	}
 	for i := range p.Seats {
 		t := &p.Seats[i]
-		s.kinds[t.Kind].count++
+		s.kinds[t.Kind].count, s.kinds[t.Kind].parts = s.kinds[t.Kind].count+1, 1
 		if k := &p.Kinds[t.Kind]; t.At >= 0 {
 			for x, takes := range p.size(k, t.At) {
 				s.room[int(k.Places[t.At].Row)*n+x] += float64(takes)
+			}
+		}
+		for _, part := range t.Parts {
+			sp := p.Kinds[t.Kind].Split
+			for x, takes := range sp.deal(part.Row).size(part.Units, n) {
+				s.room[int(sp.Rows[part.Row].Row)*n+x] += float64(takes)
 			}
 		}
 	}
@@ -94,10 +114,29 @@ func (p *Problem) shadows() *shadows {
 	}
 	for i := range s.kinds {
 		k := &s.kinds[i]
-		k.Kind = &p.Kinds[i]
+		if k.Kind = &p.Kinds[i]; k.Split != nil {
+			k.parts = float64(k.Split.Of / k.Split.Least)
+			k.Kind = k.asUnits(n)
+		}
+		s.unit = max(s.unit, float64(k.Nowhere))
+		k.count *= k.parts
 		s.work += 1 + len(k.Places)/placesALook
 	}
 	return s
+}
+
+// asUnits is a kind that may be in parts as if the smallest parts were seats.
+func (k *Kind) asUnits(n int) *Kind {
+	sp := k.Split
+	out := &Kind{Nowhere: k.Nowhere}
+	for _, d := range sp.Deals {
+		out.Sizes = append(out.Sizes, d.size(sp.Least, n)...)
+	}
+	for at, row := range sp.Rows {
+		out.Places = append(out.Places, Place{Price: sp.deal(int32(at)).Prices[sp.Least], Row: row.Row}) //nolint:gosec // their number
+		out.Deals = append(out.Deals, row.Deal)
+	}
+	return out
 }
 
 // most is how many of a kind fit a place if they are alone.
@@ -118,7 +157,7 @@ places:
 	for i := range k.Places {
 		row, at := int(k.Places[i].Row)*s.n, int32(i) //nolint:gosec // their number
 		room, price := s.room[row:][:s.n], s.price[row:][:s.n]
-		cost := float64(k.Places[i].Price)
+		cost := float64(k.Places[i].Price) / s.unit
 		for x, takes := range s.size(k.Kind, at) {
 			if takes > 0 && room[x] < float64(takes) {
 				s.costs[i] = math.Inf(1) // nobody fits there
@@ -157,7 +196,7 @@ func (s *shadows) step() (bound, norm float64) {
 // spread sends a kind's seats where they would go, no more to a row than would
 // fit if they were alone there, and returns what that costs.
 func (s *shadows) spread(k *shadowKind) (cost float64) {
-	first, without := s.reduce(k), float64(k.Nowhere)
+	first, without := s.reduce(k), float64(k.Nowhere)/s.unit/k.parts
 	if len(k.Places) == 0 || s.costs[first] >= without {
 		return float64(k.count * without)
 	}

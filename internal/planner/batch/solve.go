@@ -39,8 +39,9 @@ const weighedForgiven = 400
 type Answer struct {
 	// At are their places, seat by seat; Nowhere for none.
 	At []int32
-	// On is where their units lie.
-	On [][]Units
+	// On is where their units lie, Parts what those are put together from that are InParts.
+	On    [][]Units
+	Parts [][]Part
 	// Cheaper: that costs less than what was given; else it is what was given.
 	Cheaper bool
 	// Looks that are left.
@@ -49,18 +50,18 @@ type Answer struct {
 
 // Solve looks for places that cost less in total, with so many looks at places.
 func Solve(p *Problem, looks int) Answer {
-	out := Answer{Looks: looks, At: make([]int32, len(p.Seats)), On: make([][]Units, len(p.Seats))}
+	out := Answer{Looks: looks, At: make([]int32, len(p.Seats)), On: make([][]Units, len(p.Seats)), Parts: make([][]Part, len(p.Seats))}
 	for i := range p.Seats {
-		out.At[i], out.On[i] = p.Seats[i].At, p.Seats[i].On
+		out.At[i], out.On[i], out.Parts[i] = p.Seats[i].At, p.Seats[i].On, p.Seats[i].Parts
 	}
 	if len(p.Seats) < 2 || looks <= 0 {
 		return out
 	}
-	ranked, bound := p.shadowPrices(&out.Looks)
-	x := p.begin(ranked, out.Looks)
-	if float64(x.cost) <= bound*(1+nearEnough) {
+	ranked, rankedParts, near := p.shadowPrices(&out.Looks)
+	if near {
 		return out
 	}
+	x := p.begin(ranked, rankedParts, out.Looks)
 	for _, times := range weighed {
 		if x.weigh(times) {
 			out.Cheaper = x.search(weighedForgiven) || out.Cheaper
@@ -71,7 +72,7 @@ func Solve(p *Problem, looks int) Answer {
 		out.Cheaper = x.search(part) || out.Cheaper
 	}
 	for i := range x.seats {
-		out.At[i], out.On[i] = x.seats[i].at, x.seats[i].on
+		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on, x.seats[i].parts
 	}
 	out.Looks = x.looks
 	return out
@@ -114,13 +115,13 @@ func (x *ruins) search(part int64) bool {
 func (x *ruins) become(then []state) {
 	var moved []int32
 	for i := range x.seats {
-		if at := int32(i); x.seats[i].at != then[i].at || !slices.Equal(x.seats[i].on, then[i].on) { //nolint:gosec // their number
+		if at := int32(i); x.seats[i].at != then[i].at || !slices.Equal(x.seats[i].on, then[i].on) || !EqualParts(x.seats[i].parts, then[i].parts) { //nolint:gosec // their number
 			x.vacate(at)
 			moved = append(moved, at)
 		}
 	}
 	for _, i := range moved {
-		x.seated(i, then[i].at, then[i].on)
+		x.seated(i, then[i])
 	}
 }
 
@@ -134,12 +135,12 @@ func (x *ruins) swap() {
 // restore puts all who were out back to where they had been.
 func (x *ruins) restore() {
 	for _, i := range x.out {
-		if x.seats[i].at >= 0 || x.place[i] >= 0 {
+		if !x.isOut(i) {
 			x.vacate(i)
 		}
 	}
 	for n, i := range x.out {
-		x.seated(i, x.was[n].at, x.was[n].on)
+		x.seated(i, x.was[n])
 	}
 }
 
@@ -156,7 +157,7 @@ func (x *ruins) fillUp(allowed quantity.Micro) bool {
 	for _, i := range x.turn {
 		s := &x.Seats[i]
 		if s.Group >= 0 {
-			if x.seats[i].at >= 0 || x.place[i] >= 0 {
+			if !x.isOut(i) {
 				continue // it had its turn with its group
 			}
 			for _, m := range x.groups[s.Group] {
@@ -167,15 +168,19 @@ func (x *ruins) fillUp(allowed quantity.Micro) bool {
 			}
 		} else {
 			rest -= x.least[s.Kind]
-			at := x.choose(i, x.among(s.Kind, shadow), blind)
-			if at < 0 && s.Stays {
-				return false
+			if !x.sit(i, x.among(s.Kind, shadow), shadow, false, blind) {
+				if s.Stays {
+					return false
+				}
+				x.put(i, Nowhere)
 			}
-			x.put(i, at)
 		}
 		if x.cost+rest > allowed {
 			return false
 		}
+	}
+	if len(x.inParts) > 0 && x.cost <= allowed {
+		x.unite()
 	}
 	return x.cost <= allowed
 }
@@ -186,7 +191,7 @@ func (x *ruins) forgo(list []int32) bool {
 		if x.Seats[i].Stays {
 			return false
 		}
-		x.seated(i, Nowhere, nil)
+		x.put(i, Nowhere)
 	}
 	return true
 }

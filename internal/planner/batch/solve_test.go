@@ -36,17 +36,16 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 			}
 		}
 		slices.SortStableFunc(k.Places, func(a, b Place) int { return int(a.Price - b.Price) })
-		deals, shared := map[quantity.Micro]int32{}, rapid.Bool().Draw(t, "deals")
-		for _, pl := range k.Places {
-			at, known := deals[pl.Price]
-			if !known || !shared {
-				at = int32(len(k.Charges) / 2)
-				deals[pl.Price] = at
-				k.Sizes, k.Charges = append(k.Sizes, k.Cards, k.Cores), append(k.Charges, int64(pl.Price), k.Cards)
+		deal := rapid.Bool().Draw(t, "deals")
+		for i, pl := range k.Places {
+			if deal && i > 0 && pl.Price == k.Places[i-1].Price {
+				k.Deals = append(k.Deals, k.Deals[i-1])
+				continue
 			}
-			if shared {
-				k.Deals = append(k.Deals, at)
+			if deal {
+				k.Deals = append(k.Deals, int32(len(k.Sizes)/2))
 			}
+			k.Sizes, k.Charges = append(k.Sizes, k.Cards, k.Cores), append(k.Charges, int64(pl.Price), k.Cards)
 		}
 		p.Kinds = append(p.Kinds, k)
 	}
@@ -73,7 +72,7 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 
 // fill seats those from one on wherever there is room, all or none.
 func (p *Problem) fill(from int, stays bool) {
-	x := p.begin(make([][]int32, len(p.Kinds)), 1<<30)
+	x := p.begin(make([][]int32, len(p.Kinds)), nil, 1<<30)
 	for i := from; i < len(p.Seats); i++ {
 		at := int32(Nowhere)
 		for n, pl := range p.Kinds[p.Seats[i].Kind].Places {
@@ -241,7 +240,9 @@ func TestScaleOfPricesChangesNothing(t *testing.T) {
 			k.Nowhere *= rate
 			for at := range k.Places {
 				k.Places[at].Price, k.Places[at].Most = k.Places[at].Price*rate, k.Places[at].Most*rate
-				k.Charges[at*2] *= rate
+			}
+			for deal := 0; deal < len(k.Charges); deal += 2 {
+				k.Charges[deal] *= rate
 			}
 		}
 		p.Accounts[0][0] *= rate

@@ -7,10 +7,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// state is where a seat is now, and where its units lie.
+// state is where a seat is now, and where its units lie, or in which parts it is.
 type state struct {
-	at int32
-	on []Units
+	at    int32
+	on    []Units
+	parts []Part
 }
 
 // ruins is the work on a problem.
@@ -19,9 +20,9 @@ type ruins struct {
 	n     int
 	looks int
 	seats []state
-	// ranked are the places of each kind by shadow price.
-	ranked [][]int32
-	least  []quantity.Micro
+	// ranked are the places of each kind by shadow price, rankedParts the rows of parts.
+	ranked, rankedParts [][]int32
+	least               []quantity.Micro
 	// prices are those of the seats that came with a place.
 	prices average
 	// groups are the seats of each; shared is the domain that each is in, with how many
@@ -30,6 +31,14 @@ type ruins struct {
 	shared []shared
 	ruled  []ruled
 	units
+	division division
+	// inParts are the seats that are in parts; freed are the turns in which somebody left a
+	// row, nil where none can be in parts.
+	inParts []int32
+	freed   []int
+	vacated []int32 // this turn
+	placeOn []int32
+	turns   int
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
 	cards [][]int64
@@ -55,8 +64,8 @@ type ruins struct {
 }
 
 // begin is a problem as it was given.
-func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
-	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, cost: p.cost(), rand: 1,
+func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
+	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, rankedParts: rankedParts, cost: p.cost(), rand: 1,
 		seats: make([]state, len(p.Seats)), place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
@@ -66,16 +75,27 @@ func (p *Problem) begin(ranked [][]int32, looks int) *ruins {
 		x.left = append(x.left, slices.Clone(p.Accounts[i]))
 	}
 	for i := range p.Kinds {
-		x.least = append(x.least, p.Kinds[i].least())
+		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
+			x.freed, x.placeOn = make([]int, len(p.Rows)), p.placesOn()
+		}
 	}
 	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
 	x.beginRules()
 	for i := range p.Seats {
 		s := &p.Seats[i]
-		x.seats[i] = state{s.At, s.On}
-		if x.place[i] = -1; s.At < 0 {
+		x.seats[i] = state{s.At, s.On, s.Parts}
+		if x.place[i] = -1; s.At == Nowhere {
 			x.place[i] = int32(len(x.idle))   //nolint:gosec // their number
 			x.idle = append(x.idle, int32(i)) //nolint:gosec // their number
+		}
+		if s.At == InParts {
+			sp := p.Kinds[s.Kind].Split
+			for _, part := range s.Parts {
+				row := sp.Rows[part.Row].Row
+				x.on[row] = append(x.on[row], int32(i)) //nolint:gosec // their number
+			}
+			x.inParts = append(x.inParts, int32(i)) //nolint:gosec // their number
+			x.prices.add(sp.price(s.Parts))
 		}
 		if s.At >= 0 {
 			pl := p.Kinds[s.Kind].Places[s.At]
@@ -120,6 +140,11 @@ func (x *ruins) draw(n int) int {
 // vacate takes a seat from its place, seated puts it into one.
 func (x *ruins) vacate(i int32) {
 	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
+	if s.at == InParts {
+		x.eachPart(i, s.parts, -1)
+		*s = state{at: Nowhere}
+		return
+	}
 	if s.at < 0 {
 		x.cost -= k.Nowhere
 		last := x.idle[len(x.idle)-1]
@@ -128,7 +153,7 @@ func (x *ruins) vacate(i int32) {
 		return
 	}
 	pl := &k.Places[s.at]
-	more := x.weight(&x.Seats[i], pl)
+	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost-pl.Price-more, x.extra-more
 	x.take(pl.Row, x.size(k, s.at), -1)
 	x.charge(i, k, s.at, -1)
@@ -136,16 +161,18 @@ func (x *ruins) vacate(i int32) {
 	for _, u := range s.on {
 		x.cards[pl.Row][u.Card] += u.N
 	}
-	on := x.on[pl.Row]
-	n := slices.Index(on, i)
-	on[n] = on[len(on)-1]
-	x.on[pl.Row] = on[:len(on)-1]
+	x.on[pl.Row] = without(x.on[pl.Row], i)
+	x.free(pl.Row)
 	s.at, s.on = Nowhere, nil
 }
 
-func (x *ruins) seated(i, at int32, units []Units) {
-	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
-	s.at, s.on = at, units
+func (x *ruins) seated(i int32, to state) {
+	s, k, at := &x.seats[i], &x.Kinds[x.Seats[i].Kind], to.at
+	*s = to
+	if at == InParts {
+		x.eachPart(i, to.parts, 1)
+		return
+	}
 	if at < 0 {
 		x.cost += k.Nowhere
 		x.place[i] = int32(len(x.idle)) //nolint:gosec // their number
@@ -153,16 +180,19 @@ func (x *ruins) seated(i, at int32, units []Units) {
 		return
 	}
 	pl := &k.Places[at]
-	more := x.weight(&x.Seats[i], pl)
+	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost+pl.Price+more, x.extra+more
 	x.take(pl.Row, x.size(k, at), 1)
 	x.charge(i, k, at, 1)
 	x.join(&x.Seats[i], pl, 1)
-	for _, u := range units {
+	for _, u := range to.on {
 		x.cards[pl.Row][u.Card] -= u.N
 	}
 	x.on[pl.Row] = append(x.on[pl.Row], i)
 }
+
+// isOut reports whether a seat has lost its place and not yet chosen.
+func (x *ruins) isOut(i int32) bool { return x.seats[i].at == Nowhere && x.place[i] < 0 }
 
 // take takes a size from a row and its mates, or (-1) gives it back.
 func (x *ruins) take(row int32, size []int64, sign int64) {
@@ -229,7 +259,7 @@ func (x *ruins) room(row int32) []int64 { return x.rooms[int(row)*x.n:][:x.n:x.n
 // put lays a seat's units and seats it.
 func (x *ruins) put(i, at int32) {
 	if at < 0 {
-		x.seated(i, at, nil)
+		x.seated(i, state{at: Nowhere})
 		return
 	}
 	k := &x.Kinds[x.Seats[i].Kind]
@@ -241,7 +271,7 @@ func (x *ruins) put(i, at int32) {
 			cards[u.Card] += u.N // seated takes them
 		}
 	}
-	x.seated(i, at, on)
+	x.seated(i, state{at: at, on: on})
 }
 
 // choose is the first place that has room, of some or (nil) of all. Now and then one is
@@ -262,7 +292,7 @@ next:
 			at = int(among[looked])
 		}
 		pl := &k.Places[at]
-		size, room := x.size(k, int32(at)), x.rooms[int(pl.Row)*x.n:][:x.n:x.n] //nolint:gosec // their number
+		size, room := x.size(k, int32(at)), x.room(pl.Row) //nolint:gosec // their number
 		for r, takes := range size {
 			if takes > room[r] {
 				continue next

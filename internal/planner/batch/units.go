@@ -120,7 +120,7 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 		return false
 	}
 	for n, i := range list {
-		x.seated(i, x.kept[n].at, x.kept[n].on)
+		x.seated(i, x.kept[n])
 	}
 	return true
 }
@@ -149,12 +149,9 @@ func (x *ruins) seatAll(list []int32, domain int32, shadow bool, blind int, most
 		case shadow:
 			among = x.ranked[s.Kind]
 		}
-		at := x.choose(i, among, blind)
-		if at >= 0 {
-			x.put(i, at)
-		}
-		if at < 0 || most > 0 && x.cost >= most {
-			if at >= 0 {
+		sits := x.sit(i, among, shadow, domain >= 0, blind)
+		if !sits || most > 0 && x.cost >= most {
+			if sits {
 				n++
 			}
 			x.unseat(list[:n])

@@ -62,7 +62,7 @@ func (b *bindings) whole(j *draft.Job) bool {
 // the batch as a whole, or in several of the domains that it must share.
 func (b *bindings) unfit(j *draft.Job) bool {
 	w, shares := place.Shares(b.placer, j)
-	if shares {
+	if shares && j.In.Spec.Split == nil { // a domain does not keep parts (place.DivisionOf)
 		at := map[string]bool{}
 		for _, s := range b.members[j] {
 			if s.At != nil {

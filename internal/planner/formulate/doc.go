@@ -3,6 +3,7 @@
 // places are groups and rules.
 //
 //	problem.go    rows, kinds, seats, accounts, and what those without a place count for
+//	parts.go      replicas that may be put together from parts
 //	bindings.go   who must stay because of others, and who belongs to whom
 //	rules.go      domains, spreads, budgets, and intents that are apart
 //

@@ -3,6 +3,7 @@ package formulate
 import (
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -20,8 +21,11 @@ type Problem struct {
 	Replicas []*place.Seat
 	placer   *place.Placer
 	// deals are, for each kind, what its places are measured by.
-	deals  [][]deal
-	offers []*inventory.Offer
+	deals [][]deal
+	// parts are, for each kind, what parts are measured by, measured how many are.
+	parts    [][]*partRow
+	measured int
+	offers   []*inventory.Offer
 	// rows are, by the offer's index, one more than its row, asked what rowOf said; 0 where
 	// nobody asked.
 	rows, asked []int32
@@ -64,41 +68,31 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 		_, end := p.Books.MonthBounds(p.Now)
 		b.seconds = int64(end.Sub(p.Now.Time).Seconds())
 	}
-	kinds := map[*match.Class]int32{}
+	kinds := map[asked]int32{}
 	seats = slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
-		return plain && place.Limited(s.Job) || s.At != nil && (unusable(s.At.Offer, plain) || s.At.Vague || s.At.Unasked || s.At.FailsMoney != "" || s.At.Offer.Growth != nil)
+		return fixed(s, plain)
 	})
 	bound := bindingsOf(p, seats)
 	for _, s := range seats {
 		if bound.stay[s.Job] {
 			continue
 		}
-		kind, known := kinds[s.Class]
+		kind, known := kinds[askedBy(s)]
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
-			kinds[s.Class] = kind
 			p.Match.Trim()
 			p.Match.Refresh(s.Class)
-			b.addKind(s.Class, plain)
-		}
-		at := int32(batch.Nowhere)
-		if s.At != nil {
-			row := b.index(s.At.Offer)
-			if at = int32(slices.IndexFunc(b.Kinds[kind].Places, func(c batch.Place) bool { return c.Row == row })); at < 0 { //nolint:gosec // their number
-				continue // it sits where nobody would be sent
+			if b.addKind(s.Class, plain); !b.divide(s, plain) {
+				kind = batch.Nowhere
 			}
+			kinds[askedBy(s)] = kind
 		}
-		seat := batch.Seat{Kind: kind, At: at, Group: batch.Nowhere, Shares: batch.Nowhere, Account: batch.Nowhere, Rule: batch.Nowhere}
-		if !plain {
-			seat.Account = b.accountOf(s.Job)
-		}
-		if s.Contract != nil {
-			for _, u := range inventory.CardsOf(s.Contract) {
-				seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
+		if seat := (batch.Seat{Kind: kind}); kind >= 0 && b.sits(&seat, s) {
+			if !plain {
+				seat.Account = b.accountOf(s.Job)
 			}
-			seat.On = append(seat.On, nodesOf(p, s)...)
+			b.Replicas, b.Seats = append(b.Replicas, s), append(b.Seats, seat)
 		}
-		b.Replicas, b.Seats = append(b.Replicas, s), append(b.Seats, seat)
 	}
 	b.group(bound)
 	b.measure()
@@ -106,6 +100,29 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 	b.rule(bound)
 	b.without()
 	return b
+}
+
+// sits writes down where a replica is, and reports whether somebody would be sent there.
+func (b *Problem) sits(seat *batch.Seat, s *place.Seat) (ok bool) {
+	seat.At, seat.Group, seat.Shares, seat.Account, seat.Rule = batch.Nowhere, batch.Nowhere, batch.Nowhere, batch.Nowhere, batch.Nowhere
+	if len(s.Parts) > 0 {
+		seat.At = batch.InParts
+		seat.Parts, ok = b.partsAt(seat.Kind, s)
+		return ok
+	}
+	if s.At != nil {
+		row := b.index(s.At.Offer)
+		if seat.At = int32(slices.IndexFunc(b.Kinds[seat.Kind].Places, func(c batch.Place) bool { return c.Row == row })); seat.At < 0 { //nolint:gosec // their number
+			return false
+		}
+	}
+	if s.Contract != nil {
+		for _, u := range inventory.CardsOf(s.Contract) {
+			seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
+		}
+		seat.On = append(seat.On, nodesOf(b.placer, s.Contract)...)
+	}
+	return true
 }
 
 // accountOf is the account of a job's tenant.
@@ -161,7 +178,7 @@ func (b *Problem) index(o *inventory.Offer) int32 {
 
 // addKind adds a class's places.
 func (b *Problem) addKind(of *match.Class, plain bool) {
-	byPrice, g := of.ByPrice(), of.Request.GPU
+	byPrice := of.ByPrice()
 	k := batch.Kind{
 		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
 		Places: make([]batch.Place, 0, len(byPrice)), Deals: make([]int32, 0, len(byPrice)),
@@ -186,10 +203,10 @@ func (b *Problem) addKind(of *match.Class, plain bool) {
 				b.countOf(c.Size)
 			}
 		}
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Most: c.Quote.Most(), Row: row, Loose: g == nil || c.Offer.Cards() != nil && g.Loose(c.Offer.Flavor.Spec.GPU) || onNodes(c.Offer) && of.Request.SinglePods()})
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Most: c.Quote.Most(), Row: row, Loose: loose(of.Request, c.Offer)})
 		k.Deals = append(k.Deals, at)
 	}
-	b.Kinds, b.deals, b.asks = append(b.Kinds, k), append(b.deals, deals), append(b.asks, of.Request)
+	b.Kinds, b.deals, b.asks, b.parts = append(b.Kinds, k), append(b.deals, deals), append(b.asks, of.Request), append(b.parts, nil)
 }
 
 // countOf numbers the resources that a size takes.
@@ -214,7 +231,7 @@ func (b *Problem) group(bound *bindings) {
 		if list[0] != i || s.Job.Replicas() == 1 && len(bound.with[s.Job]) == 0 {
 			continue
 		}
-		placed := slices.ContainsFunc(list, func(i int) bool { return b.Replicas[i].At != nil })
+		placed := slices.ContainsFunc(list, func(i int) bool { return b.Replicas[i].Placed() })
 		whole := all(s.Job) && (!placed || len(list) == int(s.Job.Replicas()))
 		number := next
 		for _, other := range bound.with[s.Job] {
@@ -226,7 +243,7 @@ func (b *Problem) group(bound *bindings) {
 			switch {
 			case whole:
 				b.Seats[i].Group = number
-			case b.Replicas[i].At != nil:
+			case b.Replicas[i].Placed():
 				b.Seats[i].Stays = true // others of its intent would stay behind
 			}
 		}
@@ -273,6 +290,7 @@ func (b *Problem) measure() {
 				k.Charges = append(k.Charges, x[:]...)
 			}
 		}
+		b.measureParts(i, numbers)
 	}
 }
 
@@ -284,13 +302,13 @@ func onNodes(o *inventory.Offer) bool {
 	return o.Nodes() != nil && o.Nodes().Len() <= nodesSeen && o.Capacity.At(quantity.GPU) > 0
 }
 
-// nodesOf are the GPUs that a seat has of its offer's nodes.
-func nodesOf(p *place.Placer, s *place.Seat) (on []batch.Units) {
-	o := p.OfferOf(s.Contract)
+// nodesOf are the GPUs that a contract has of its offer's nodes.
+func nodesOf(p *place.Placer, c *v1alpha1.Contract) (on []batch.Units) {
+	o := p.OfferOf(c)
 	if o == nil || !onNodes(o) {
 		return nil
 	}
-	for _, part := range layout.PartsOf(p.Names, o, s.Contract) {
+	for _, part := range layout.PartsOf(p.Names, o, c) {
 		if n := part.Size.At(quantity.GPU); n > 0 && o.Nodes().Has(part.Node) {
 			on = append(on, batch.Units{Card: o.Nodes().Number(part.Node), N: n})
 		}
@@ -317,15 +335,21 @@ const most = 100_000_000 * 1_000_000
 // more goes before placing cheaper.
 func (b *Problem) without() {
 	card, core := quantity.Micro(1), quantity.Micro(1)
+	of := func(c *deal, price quantity.Micro, cards int64) {
+		switch units, per := c.size.At(quantity.GPU), max(c.perCard, 1); {
+		case units > 0:
+			card = max(card, min(price, most)*quantity.Micro(per)/quantity.Micro(units))
+		case cards == 0:
+			core = max(core, min(price, most)*1000/quantity.Micro(max(c.size.At(quantity.CPU), 1000)))
+		}
+	}
 	for i := range b.Kinds {
 		for at, pl := range b.Kinds[i].Places {
-			c := &b.deals[i][b.Kinds[i].Deals[at]]
-			switch units, per := c.size.At(quantity.GPU), max(c.perCard, 1); {
-			case units > 0:
-				card = max(card, min(pl.Price, most)*quantity.Micro(per)/quantity.Micro(units))
-			case b.Kinds[i].Cards == 0:
-				core = max(core, min(pl.Price, most)*1000/quantity.Micro(max(c.size.At(quantity.CPU), 1000)))
-			}
+			of(&b.deals[i][b.Kinds[i].Deals[at]], pl.Price, b.Kinds[i].Cards)
+		}
+		for _, x := range b.parts[i] {
+			last := len(x.deals) - 1
+			of(&x.deals[last], x.prices[last], b.Kinds[i].Cards)
 		}
 	}
 	for i := range b.Kinds {

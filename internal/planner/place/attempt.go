@@ -37,6 +37,7 @@ type seated struct {
 	class *match.Class
 	at    *match.Candidate
 	task  int
+	part  *SeatPart
 }
 
 // run places every task, or nothing at all.
@@ -101,7 +102,7 @@ func (x *attempt) divide(i int, others int64) bool {
 	x.spent = p.spent
 	for _, one := range parts {
 		x.placed, x.lines = append(x.placed, one.contract), append(x.lines, one.line)
-		x.taken = append(x.taken, seated{task: i})
+		x.taken = append(x.taken, seated{task: i, part: &SeatPart{At: one.at, Contract: one.contract, Units: one.contract.Spec.Intent.Units}})
 		x.Due(one.contract.Spec.Term.End)
 	}
 	return true
@@ -112,7 +113,7 @@ func (x *attempt) add(i int, c *v1alpha1.Contract, s *match.Class, at *match.Can
 	x.spent.Hourly += at.Quote.Most()
 	x.spent.Total += at.Quote.Most().ForSeconds(x.job.Seconds)
 	x.placed, x.lines = append(x.placed, c), append(x.lines, x.PlacedLine(c, s, at))
-	x.taken = append(x.taken, seated{s, at, i})
+	x.taken = append(x.taken, seated{s, at, i, nil})
 	x.Due(c.Spec.Term.End)
 }
 
@@ -132,6 +133,9 @@ func (x *attempt) book() {
 		if by.at != nil {
 			x.sit(j, x.how, *t, Seat{Alt: x.alt, Class: by.class, At: by.at, Contract: c})
 		}
+	}
+	if j.In.Spec.Split != nil && x.old == nil {
+		x.sitInParts()
 	}
 	switch {
 	case j.Dec.Contracts == nil && len(x.lines) >= len(j.Tasks): // all of them, nearly always

@@ -33,9 +33,12 @@ type Seat struct {
 	At       *match.Candidate
 	Contract *v1alpha1.Contract
 	Ordinal  int32
-	// First is the contract that it came with, Started the job's start before.
-	First   *v1alpha1.Contract
-	Started v1alpha1.Time
+	// Parts are those that it is put together from, in place of At and Contract.
+	Parts []SeatPart
+	// First is the contract that it came with, or FirstParts; Started the job's start before.
+	First      *v1alpha1.Contract
+	FirstParts []SeatPart
+	Started    v1alpha1.Time
 }
 
 // Movable reports whether an intent wants nothing but a low price, and can be
@@ -47,7 +50,7 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if w := r.Match.WeightsOf(&j.In.Spec); !w.ByCostAlone() {
 		return false
 	}
-	if j.In.Spec.Split != nil || j.Avoid != nil || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
+	if j.In.Spec.Split != nil && !divided(r, j) || j.Avoid != nil || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
 		return false
 	}
 	if j.Replicas() == 1 {
@@ -70,17 +73,24 @@ func (r *Placer) Ruled(j *draft.Job) bool {
 
 // sit notes a replica that was placed, for the repair of its batch.
 func (r *Placer) sit(j *draft.Job, q Request, t draft.Task, s Seat) {
-	if !q.InBatch || q.Only != nil || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract.Decision.Claimed != "" || !r.Movable(j) {
+	if !q.InBatch || q.Only != nil || t.Kind != draft.TaskFresh || t.Old != nil || s.Contract != nil && s.Contract.Decision.Claimed != "" || !r.Movable(j) {
 		return
 	}
 	mine := s // only what is kept is allocated
-	mine.At = s.At.Fixed()
-	mine.Job, mine.Task, mine.First, mine.Ordinal, mine.Started = j, t, s.Contract, s.Contract.Spec.Intent.Ordinal, j.Started
+	if s.At != nil {
+		mine.At = s.At.Fixed()
+	}
+	mine.Job, mine.Task, mine.First, mine.FirstParts, mine.Ordinal, mine.Started = j, t, s.Contract, s.Parts, s.Held()[0].Spec.Intent.Ordinal, j.Started
 	draft.Set(&r.Draft, &r.Seats, append(r.Seats, &mine))
 }
 
-// Recount gives back the number of a contract that was only tried.
+// Recount gives back the numbers of contracts that were only tried, or are given up.
 func (r *Placer) Recount(s *Seat) {
+	for i := range s.FirstParts {
+		if of := &s.FirstParts[i].Contract.Spec.Intent; of.Part > 0 {
+			r.SetOrdinal(s.Job, OrdinalKey(of.Replica, of.Part), of.Ordinal)
+		}
+	}
 	key := OrdinalKey(s.Task.Replica, 0)
 	if s.Ordinal > 0 {
 		r.SetOrdinal(s.Job, key, s.Ordinal)

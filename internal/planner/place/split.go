@@ -142,6 +142,7 @@ func (r *Placer) partitionOf(j *draft.Job, q Request, alt int, t draft.Task) *pa
 type placedPart struct {
 	contract *v1alpha1.Contract
 	line     draft.ContractLine
+	at       *match.Candidate
 }
 
 // place puts the replica together from the fewest parts that hold it, or does
@@ -272,7 +273,7 @@ func (x *partition) put(p parts.Part, o *inventory.Offer, units int64) *placedPa
 	made := x.NewContract(x.job, q, s, c, nil, x.task.Replica)
 	x.Put(nil, made)
 	x.sizes.Changed(o)
-	return &placedPart{made, x.PlacedLine(made, s, c)}
+	return &placedPart{made, x.PlacedLine(made, s, c), c.Fixed()}
 }
 
 // unitsText is a number of a replica's units in words.
