@@ -89,7 +89,6 @@ func (f *fleet) nodeOf(hash string) string {
 // contract names: pinned to the pool alone, two pods of 2 would take the place of one of 4.
 func TestPiecesOfNodes(t *testing.T) {
 	f := startWith(t, func(o *rig.Options) {
-		o.AgentArgs = append(o.AgentArgs, "--report-nodes")
 		o.Consumers = []string{"rome", "milan"}
 		o.Inputs["tenants/nlp.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [milan], namespaces: [nlp]}\n"
 		pool := map[string]string{"fleetbroker.io/pool": "h100"}
@@ -236,7 +235,6 @@ func TestManyPartsAreReleased(t *testing.T) {
 	}
 	const parts = v1alpha1.MaxShares
 	f := startWith(t, func(o *rig.Options) {
-		o.AgentArgs = append(o.AgentArgs, "--report-nodes")
 		o.Providers["paris"] = []env.GPUNode{{Name: "paris-gpu", GPUs: parts, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}
 	}, func(*fleet) {}, "paris")
 	shares := strings.Repeat(", {gpu: 1}", parts)[2:]
