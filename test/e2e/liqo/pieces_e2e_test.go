@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -166,7 +168,38 @@ func TestPiecesOfNodes(t *testing.T) {
 	}
 	f.run("paris", "delete", "pod", "own-later", "-n", "default")
 	f.Contract(loser.tenant, loser.name(), "Active")
+	f.remaps(loser, pieces[1])
 	f.Sound()
+}
+
+// remaps takes GPUs of a piece whose pod is gone, once the other piece of its size has left
+// the other node: the piece alone is given its place there, after the grace.
+func (f *fleet) remaps(p, other *piece) {
+	f.t.Helper()
+	policy, err := os.ReadFile(filepath.Join(f.Platform.Dir, "fleet.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := f.Platform.CommitAndPush(f.ctx, "A grace of seconds", map[string]string{"fleet.yaml": string(policy) + "  defaults: {gracePeriod: 3s}\n"}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.Remove(other.tenant, other.name())
+	f.Contract(other.tenant, other.name(), "Released")
+	f.apply("paris", own("own-later", p.node, 2))
+	f.Eventually("the piece is given the other node", func() error {
+		c := f.contractOf(p.tenant, p.name(), p.contract)
+		if on := f.nodeOf(c.Spec.Nodes[0].Node); on != other.node || c.Spec.Nodes[0].Part != 2 {
+			return fmt.Errorf("it lies on %s, part %d", on, c.Spec.Nodes[0].Part)
+		}
+		return nil
+	})
+	f.Contract(p.tenant, p.name(), "Active")
+	const pinned = `jsonpath={.spec.offloadingPatch.nodeSelector.fleetbroker\.io/node}`
+	f.says(p.consumer, f.contractOf(p.tenant, p.name(), p.contract).Spec.Nodes[0].Node, "get", "virtualnodes.offloading.liqo.io", p.contract+".2", "-n", "liqo-tenant-paris", "-o", pinned)
+	f.says(p.consumer, "", "get", "nodes", p.contract, "--ignore-not-found", "-o", "name")
+	f.apply(p.consumer, p.pod(p.name(), p.gpus))
+	f.says("paris", other.node+" Running", "get", "pods", "-n", p.remote(), "-l", "piece="+p.name(), "-o", "jsonpath={.items[*].spec.nodeName} {.items[*].status.phase}")
+	f.well(p.contract)
 }
 
 // ordersOf are an order of n things at random and its reverse: each comes before each
