@@ -200,6 +200,18 @@ func TestNodes_RemapsWhatLacks(t *testing.T) {
 	}
 }
 
+// An agent that is about to label its nodes sells nothing that lies on one.
+func TestNodes_NoneLabelledYet(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8), Spec(func(s *v1alpha1.FlavorSpec) {
+		s.Nodes = &v1alpha1.FlavorNodes{}
+	})).Intent("vision/a0", Wants(4))
+	step(t, b, "no node bears its label", map[string]string{"vision/a0": "queue NothingFits"})
+	b.Offer("paris/h100", onNodes(8, 8))
+	if p := b.Round(); nodesText(p, "vision/a0") != ":4" {
+		t.Errorf("on %q\n%s", nodesText(p, "vision/a0"), describe(p))
+	}
+}
+
 // What a provider reports as held on a node that it does not list takes nothing of the
 // others, and bounds what the flavor sells all the same.
 func TestNodes_HeldOnUnknownNodes(t *testing.T) {
