@@ -77,7 +77,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.StringVar(&f.Endpoint, "cluster-endpoint", "", "address of this cluster's API server as other clusters reach it, published for contracts and answers; default: the kubeconfig's server, none in a pod")
 	set.DurationVar(&f.instructions, "instruction-poll-interval", 5*time.Second, "accepted for v1 agents that this one replaces: instructions are waited for, not polled")
 	set.StringVar(&f.Enforce, "enforce", agent.EnforceAuto, `grant ResourceSlices of class fleetbroker exactly as the ledger says: auto (where Liqo is installed and RBAC allows it) or never`)
-	set.BoolVar(&f.ReportNodes, "report-nodes", false, "report flavors with accelerators node by node, so that what one pod can have is known; labels offered nodes fleetbroker.io/node")
+	set.BoolVar(&f.ReportNodes, "report-nodes", true, "report flavors with accelerators node by node, so that what one pod can have is known; labels offered nodes fleetbroker.io/node; false sells pools, whose GPUs may lie on nodes that are too small for a pod")
 	set.StringVar(&f.LimitsEnforcement, "limits-enforcement", "", "level at which Liqo is installed to enforce limits here: None, Soft or Hard; reported until a Quota of Liqo's shows it; empty: unknown until then")
 	set.DurationVar(&f.Patience, "denial-delay", enforce.DefaultPatience, "how long a slice that no contract stands for waits for one before it is denied")
 	set.StringVar(&f.KubeconfigsDir, "kubeconfigs-dir", "", "where the cluster's file says delivery: agent: directory with <provider>.kubeconfig of the providers to peer with; empty: another account peers")

@@ -59,10 +59,10 @@
 // consumer goes past the ledger, is told the same way: brokers count names they
 // do not know against the capacity like the provider's own pods.
 //
-// With ReportNodes, flavors with accelerators are told node by node too, by salted hash,
-// with what slices hold on which (package bynode): by their pods, and by the contracts that name nodes. The
-// agent labels those nodes fleetbroker.io/node=<hash>; where it may not, pools are told
-// alone. A contract whose piece of a node own pods took is refused with the hash.
+// With ReportNodes, fleet-agent's default, flavors with accelerators are told node by node
+// too, by salted hash, with what slices hold on which (package bynode): by their pods, and
+// by the contracts that name nodes. The agent labels those nodes
+// fleetbroker.io/node=<hash>; where it may not, it logs that and pools are told alone. A contract whose piece of a node own pods took is refused with the hash.
 //
 // Where a flavor is sold more than once within a risk, what each contract takes
 // of what it holds is told too, averaged (package usage).

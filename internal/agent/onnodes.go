@@ -95,6 +95,7 @@ func (a *agent) hashFrom(ctx context.Context) error {
 	}
 	for _, need := range bynode.Needs() {
 		if ok, err := a.allowed(ctx, need); !ok || err != nil {
+			a.labeler.Lacks(need, err)
 			return err
 		}
 	}

@@ -23,11 +23,12 @@ type Node struct {
 	Labels map[string]string
 }
 
-// TellsNodes reports whether a flavor tells how it lies on nodes. One that sells parts of
-// cards does not: on which node a card is that its units are counted on is not known.
+// TellsNodes reports whether a flavor tells how it lies on nodes; on none (nodes: {}) while
+// none bears its label yet, and then it sells nothing that lies on a node. One that sells
+// parts of cards does not: on which node a card is that its units are counted on is not
+// known.
 func TellsNodes(f *v1alpha1.Flavor) bool {
-	n := f.Spec.Nodes
-	return n != nil && (n.Count > 0 || len(n.Groups) > 0) && UnitsPerCard(f) == 1
+	return f.Spec.Nodes != nil && UnitsPerCard(f) == 1
 }
 
 // NodesOf are the nodes of a flavor by name, each once; none where it tells none.

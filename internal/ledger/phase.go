@@ -49,6 +49,7 @@ const (
 	DegradedProviderSilent = "ProviderSilent" // the provider's agent is not heard
 	DegradedProviderLost   = "ProviderLost"   // … past its grace
 	DegradedShrunk         = "FlavorShrunk"   // the flavor has less than it sold, and this contract is excess
+	DegradedNode           = "NodeShrunk"     // one of the contract's nodes is gone or has less than was sold of it, while the flavor has enough
 	DegradedWithdrawn      = "FlavorWithdrawn"
 	DegradedSliceDenied    = "SliceDenied"          // the provider denied the slice
 	DegradedRefused        = "ProviderRefused"      // the provider's agent says that it does not honour the contract

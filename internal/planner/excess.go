@@ -49,6 +49,7 @@ func (r *round) findExcess() map[string]bool {
 			}
 		}
 	}
+	lackOnNodes(r, out)
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -108,17 +109,123 @@ func TestNodes_GoneNode(t *testing.T) {
 	if got := phasesText(b, 3); got != "Releasing FlavorShrunk+Reserved, Active, Active" || nodesText(p, "vision/a0") != ":8" {
 		t.Errorf("%s\n%s", got, describe(p))
 	}
+}
 
-	b = oneByOne(New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8, 8)), 8, 8)
-	gone := b.Contracts("vision/a0")[0].Metadata.Name
-	b.Offer("paris/h100", withoutNode, refuses(gone, "node n0: it is gone")).Round()
-	b.Tick(5 * time.Minute).Round()
-	if got := phasesText(b, 2); got != "Degraded "+ledger.DegradedRefused+", Active" {
-		t.Errorf("its part is held until it is seen gone, which leaves no room in the flavor: %s", got)
+// What lies on a node that is gone is given another node of the offer, alone, and stays a
+// contract of the same name: at the end of the grace, though the flavor has room, and
+// whatever its provider still says of the node before.
+func TestNodes_RemapsWhatIsGone(t *testing.T) {
+	b := oneByOne(New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8, 8)), 8, 8)
+	c := b.Contracts("vision/a0")[0]
+	name, hash := c.Metadata.Name, c.Spec.Nodes[0].Node
+	b.Offer("paris/h100", withoutNode, refuses(name, onnodes.Refusal(hash, "it is gone"))).Round()
+	if got := phasesText(b, 2); got != "Degraded "+ledger.DegradedNode+", Active" {
+		t.Fatal(got)
 	}
-	b.Tick(time.Minute).Offer("paris/h100", onNodes(8, 8, 8), func(o *model.Offer) { o.Flavor.Spec.Refused = nil }).Deliver().Round()
+	wantOnlyKeeps(t, b)
+	b.Tick(5 * time.Minute)
+	p := b.Round()
+	c = b.Contracts("vision/a0")[0]
+	if got := nodesText(p, "vision/a0"); got != "2:8" || c.Metadata.Name != name || len(b.Contracts("vision/a0")) != 1 {
+		t.Fatalf("on %s\n%s", got, describe(p))
+	}
+	if v := c.VirtualNodes(); len(v) != 1 || v[0].Name != name+".2" || v[0].Node != c.Spec.Nodes[0].Node {
+		t.Errorf("virtual nodes %+v", v)
+	}
+	if err := onnodes.Contract(c); err != nil {
+		t.Error(err)
+	}
+	if d := Of(p, "vision/a0"); d.Code != lifecycle.CodeRemapped || len(c.Decision.Offer.Nodes) != 1 {
+		t.Errorf("%s %s, figures of %v", d.Action, d.Code, c.Decision.Offer.Nodes)
+	}
+	wantOnlyKeeps(t, b)
+	b.Tick(time.Second).Deliver().Round() // its provider has not heard of it yet
 	if got := phasesText(b, 2); got != "Active, Active" {
-		t.Errorf("the node is back: %s", got)
+		t.Error(got)
+	}
+	wantOnlyKeeps(t, b)
+}
+
+// Of a replica on several nodes one part goes, and the others stay on theirs, as their
+// virtual nodes do, when it is resized later too.
+func TestNodes_RemapsOnePart(t *testing.T) {
+	b := oneByOne(New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8, 8, 8)), 20)
+	virtual := func() (out []string) {
+		for _, v := range b.Contracts("vision/a0")[0].VirtualNodes() {
+			out = append(out, strings.TrimLeft(v.Node[1:], "0")+"="+v.Name[strings.LastIndex(v.Name, "."):])
+		}
+		return out
+	}
+	if got := fmt.Sprint(virtual()); got != "[=.1 1=.2 2=.3]" {
+		t.Fatal(got)
+	}
+	b.Offer("paris/h100", withoutNode).Round()
+	b.Tick(5 * time.Minute).Round()
+	if got := fmt.Sprint(virtual()); got != "[3=.4 1=.2 2=.3]" {
+		t.Fatalf("%s, %s", got, phasesText(b, 1))
+	}
+	b.Tick(time.Minute).Deliver().Round()
+	b.Intent("vision/a0", Wants(18))
+	p := b.Round()
+	if got := fmt.Sprint(virtual()); got != "[3=.4 1=.2 2=.3]" || len(b.Contracts("vision/a0")) != 1 {
+		t.Errorf("resized: %s\n%s", got, describe(p))
+	}
+	wantOnlyKeeps(t, b)
+}
+
+// A node that has less than was sold of it makes whom it cannot hold Degraded although the
+// flavor has enough, and what another node has is given in its place.
+func TestNodes_RemapsWhatLacks(t *testing.T) {
+	b := oneByOne(New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8)), 4, 2)
+	b.Offer("paris/h100", ownPods(0, 4)).Round()
+	if got := phasesText(b, 2); got != "Active, Degraded "+ledger.DegradedNode {
+		t.Fatalf("the youngest on the node: %s", got)
+	}
+	wantOnlyKeeps(t, b)
+	b.Tick(5 * time.Minute)
+	p := b.Round()
+	if got := nodesText(p, "vision/a1"); got != "1:2" || len(b.Contracts("vision/a1")) != 1 {
+		t.Fatalf("on %s\n%s", got, describe(p))
+	}
+	b.Tick(time.Minute).Deliver().Round()
+	if got := phasesText(b, 2); got != "Active, Active" {
+		t.Error(got)
+	}
+	wantOnlyKeeps(t, b)
+
+	b.Offer("paris/h100", onNodes(8, 8), Spec(func(s *v1alpha1.FlavorSpec) { s.Cordon = true }), ownPods(1, 7)).Round()
+	b.Tick(5 * time.Minute).Round()
+	if got := phasesText(b, 2); got != "Active, Degraded "+ledger.DegradedNode {
+		t.Errorf("nothing is sold there: %s", got)
+	}
+}
+
+// An agent that is about to label its nodes sells nothing that lies on one.
+func TestNodes_NoneLabelledYet(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8), Spec(func(s *v1alpha1.FlavorSpec) {
+		s.Nodes = &v1alpha1.FlavorNodes{}
+	})).Intent("vision/a0", Wants(4))
+	step(t, b, "no node bears its label", map[string]string{"vision/a0": "queue NothingFits"})
+	b.Offer("paris/h100", onNodes(8, 8))
+	if p := b.Round(); nodesText(p, "vision/a0") != ":4" {
+		t.Errorf("on %q\n%s", nodesText(p, "vision/a0"), describe(p))
+	}
+}
+
+// What a provider reports as held on a node that it does not list takes nothing of the
+// others, and bounds what the flavor sells all the same.
+func TestNodes_HeldOnUnknownNodes(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8), func(o *model.Offer) {
+		o.Flavor.Spec.Held = map[string]v1alpha1.Resources{"stranger": Amounts("gpu=6")}
+		o.Flavor.Spec.HeldOn = map[string]map[string]v1alpha1.Resources{"stranger": {"nzzzzzzzzzzzzz": Amounts("gpu=6")}}
+	}).Intent("vision/a0", Wants(8)).Intent("vision/a1", Wants(8))
+	p := b.Round()
+	if got := nodesText(p, "vision/a0") + nodesText(p, "vision/a1"); strings.Count(got, ":8") != 1 {
+		t.Errorf("on %q of 10 GPUs\n%s", got, describe(p))
+	}
+	b.Intent("vision/a1", Wants(2))
+	if p = b.Round(); nodesText(p, "vision/a1") == "" {
+		t.Errorf("2 GPUs are left\n%s", describe(p))
 	}
 }
 

@@ -233,6 +233,7 @@ func (s *sim) checkCommit(c memremote.Logged, changes []change) {
 		if ch.before == nil {
 			s.checkRoom(ch.after)
 		}
+		s.checkNodes(ch)
 		if !ok {
 			continue
 		}

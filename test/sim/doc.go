@@ -36,7 +36,8 @@
 //   - 1: what is written to a cluster is held by the remote's ledger then; what
 //     a round calls committed is there.
 //   - 2: where nothing was taken from a flavor, what is promised and granted
-//     fits.
+//     fits; where agents report nodes (nodes.go, every third seed), also on each node from
+//     which nothing was taken.
 //   - 3: a plan with changes of who decides is committed, due, refused or to be made again.
 //   - 6: a daemon that hears fewer than half of the holders places nothing.
 //   - 7: contracts of unreadable or doubled intents are neither made nor

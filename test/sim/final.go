@@ -183,7 +183,7 @@ func (s *sim) atRest(k *v1alpha1.Contract) bool {
 		return k.Spec.Stage == v1alpha1.StageReserve
 	case v1alpha1.PhaseDegraded:
 		// What was squeezed out stays, until its team or owner does something.
-		return k.Status.Reason == ledger.DegradedShrunk
+		return k.Status.Reason == ledger.DegradedShrunk || k.Status.Reason == ledger.DegradedNode
 	}
 	return false
 }
@@ -202,6 +202,7 @@ func (s *sim) judge() {
 	s.judgeIntents(led)
 	s.judgeRequests()
 	s.judgeClusters()
+	s.judgeNodes()
 	s.judgeHistory()
 	s.judgeAttacks()
 	s.judgeHostile()
@@ -317,11 +318,11 @@ func (s *sim) fits(w *wish, p *provider, o *offered) bool {
 		if o.partition != nil {
 			n = n.RoundUp(o.partition.Min[name], o.partition.Step[name])
 		}
-		if free[name].Less(n.Mul(int64(w.replicas))) {
+		if need[name] = n; free[name].Less(n.Mul(int64(w.replicas))) {
 			return false
 		}
 	}
-	return true
+	return len(o.nodes) == 0 || s.fitsNodes(p, o, perNode(need), w.replicas)
 }
 
 // judgeClusters: clusters and providers hold what the ledger says, no more.

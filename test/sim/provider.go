@@ -46,6 +46,8 @@ type offered struct {
 	partition *v1alpha1.Partition
 	pool      string
 	class     string
+	// nodes on which it lies, where its agent reports them.
+	nodes []*node
 	// squeezed: it shrank or its owner took more, so that it may be oversold
 	// through nobody's fault.
 	squeezed bool
@@ -148,6 +150,7 @@ func (p *provider) list() []v1alpha1.Flavor {
 				f.Spec.Refused[contract] = "other workloads came first"
 			}
 		}
+		p.tellNodes(o, &f)
 		if p.lies != nil {
 			p.lies(&f)
 		}
@@ -255,6 +258,10 @@ func (p *provider) back() {
 func (p *provider) resize() {
 	r := p.s.rng
 	o := p.flavors[r.IntN(len(p.flavors))]
+	if len(o.nodes) > 0 {
+		p.resizeNodes(o)
+		return
+	}
 	name := v1alpha1.CPU
 	if o.gpu != nil && r.IntN(2) == 0 {
 		name = v1alpha1.GPU

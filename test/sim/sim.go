@@ -30,6 +30,8 @@ type Result struct {
 	Checked int
 	// Honoured are the reports that said which instructions were carried out.
 	Honoured int
+	// Remapped are the parts of contracts that were given another node.
+	Remapped int
 	// Span is how much virtual time went by.
 	Span time.Duration
 	// Attacks on purpose, by kind.
@@ -51,6 +53,7 @@ func (r *Result) add(o Result) {
 	r.Traced += o.Traced
 	r.Checked += o.Checked
 	r.Honoured += o.Honoured
+	r.Remapped += o.Remapped
 	r.Span += o.Span
 	if r.Attacks == nil {
 		r.Attacks = map[string]Tries{}
@@ -62,8 +65,8 @@ func (r *Result) add(o Result) {
 
 // String is the figures of a sum.
 func (r Result) String() string {
-	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %d reports with what was honoured, %s of virtual time",
-		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Honoured, r.Span)
+	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %d reports with what was honoured, %d parts on other nodes, %s of virtual time",
+		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Honoured, r.Remapped, r.Span)
 	for _, kind := range sortedKeys(r.Attacks) {
 		text += "; " + kind + " " + r.Attacks[kind].String()
 	}
@@ -185,7 +188,10 @@ func (s *sim) found() {
 	s.remote.Hook = s.refuse
 	s.books = newBooks(s)
 	for i := range s.knobs.providers {
-		s.providers = append(s.providers, newProvider(s, i))
+		p := newProvider(s, i)
+		if s.providers = append(s.providers, p); s.byNode() {
+			p.dealNodes(i)
+		}
 	}
 	for i := range s.knobs.consumers {
 		s.consumers = append(s.consumers, newConsumer(s, i))

@@ -77,6 +77,9 @@ func TestSim(t *testing.T) {
 	if total.Checked == 0 && failed == 0 {
 		t.Error("no plan was checked against one from nothing")
 	}
+	if total.Remapped == 0 && failed == 0 && total.Played >= 100 {
+		t.Error("no part of a contract was given another node")
+	}
 	if total.Honoured == 0 && failed == 0 {
 		t.Error("no agent said what it had honoured")
 	}

@@ -244,8 +244,9 @@ func (t *twin) wanted(manifest tree.Tree) (*wants, error) {
 					contract: contract, provider: o.Spec.ProviderClusterID, resources: o.Spec.Resources,
 					create: o.Metadata.Annotations[manifests.AnnotationCreateVirtualNode] == "true",
 				}
-			case "VirtualNode":
-				out.nodes[name] = contract
+			case "VirtualNode": // all that a slice has count as one, <slice>.1 and so on too
+				slice, _, _ := strings.Cut(o.Metadata.Name, ".")
+				out.nodes[o.Metadata.Namespace+"/"+slice] = contract
 			case "NamespaceOffloading":
 				out.offloaded[o.Metadata.Namespace] = true
 			}

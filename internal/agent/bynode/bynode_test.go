@@ -126,12 +126,15 @@ func TestHeldOn(t *testing.T) {
 		slice, node string
 		want        v1alpha1.Resources
 	}{
-		{"train", "a", has(4, 8)}, {"train", "b", has(6, 8)}, // no more than it holds
 		{"old", "b", has(2, 2)}, {"old", "gone", has(1, 1)},
 	} {
 		if r := got[tt.slice][hasher.Of(tt.node)]; !r.Equal(tt.want) {
 			t.Errorf("%s on %s: %v, want %v", tt.slice, tt.node, r, tt.want)
 		}
+	}
+	onA, onB := got["train"][hasher.Of("a")], got["train"][hasher.Of("b")]
+	if sum := onA.Add(onB); !sum.Equal(has(6, 16)) || onA[gpu].Less(has(1, 4)[gpu]) {
+		t.Errorf("train is on a with %v, on b with %v: all that it holds, and on a what runs there", onA, onB)
 	}
 	if len(got) != 2 || len(got["train"]) != 2 || len(got["old"]) != 2 {
 		t.Errorf("held on nodes: %v", got)

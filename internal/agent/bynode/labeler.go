@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ type Labeler struct {
 	want   atomic.Pointer[map[string]string]
 	news   chan struct{}
 	said   string // the last error that was logged
+	lacked atomic.Bool
 }
 
 // NewLabeler writes through a client.
@@ -43,6 +45,15 @@ func (l *Labeler) Want(hashes map[string]string) {
 	select {
 	case l.news <- struct{}{}:
 	default: // Run looks at the newest anyway
+	}
+}
+
+// Lacks reports that the account may not do what is needed, unless it could not be asked
+// (err). It is logged once.
+func (l *Labeler) Lacks(need authorizationv1.ResourceAttributes, err error) {
+	if err == nil && !l.lacked.Swap(true) {
+		l.log.Warn("nodes are not reported one by one: pools are sold, whose GPUs may lie on nodes that are too small for a pod",
+			"missing", need.Verb+" "+need.Resource, "remedy", "apply install/agent, or set --report-nodes=false")
 	}
 }
 

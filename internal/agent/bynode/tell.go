@@ -167,27 +167,33 @@ func left(shape, own v1alpha1.Resources) v1alpha1.Resources {
 }
 
 // heldOn is what slices have of nodes: what their pods have, and at least the pieces of
-// contracts that hold anything yet.
+// contracts that hold anything yet. It is never more, all nodes together, than what a slice
+// holds: pods may be where its contract has no piece, and those are not held twice.
 func (h *Hasher) heldOn(f *Flavor) map[string]map[string]v1alpha1.Resources {
 	out := map[string]map[string]v1alpha1.Resources{}
 	add := func(slice, hash string, r v1alpha1.Resources) {
 		held, holds := f.Held[slice]
-		if r = within(r, held); !holds || len(r) == 0 {
+		for node, other := range out[slice] {
+			if node != hash {
+				held = held.Sub(other)
+			}
+		}
+		if r = out[slice][hash].Max(within(r, held)); !holds || len(r) == 0 {
 			return
 		}
 		if out[slice] == nil {
 			out[slice] = map[string]v1alpha1.Resources{}
 		}
-		out[slice][hash] = out[slice][hash].Max(r)
+		out[slice][hash] = r
 	}
 	for i := range f.Hosts {
-		for slice, r := range f.Hosts[i].Runs {
+		for slice, r := range f.Hosts[i].Runs { // each slice once a host: in any order
 			add(slice, h.Of(f.Hosts[i].Name), r)
 		}
 	}
 	for _, p := range f.Pieces {
-		for hash, r := range p.Nodes {
-			add(p.Slice, hash, r)
+		for _, hash := range slices.Sorted(maps.Keys(p.Nodes)) {
+			add(p.Slice, hash, p.Nodes[hash])
 		}
 	}
 	if len(out) == 0 {
@@ -260,7 +266,7 @@ func short(f *Flavor, byHash map[string]*Host) map[string]string {
 				why = "it is out of service"
 			}
 			if why != "" && !c.Ends && out[c.Contract] == "" {
-				out[c.Contract] = "node " + hash + ": " + why
+				out[c.Contract] = onnodes.Refusal(hash, why)
 			}
 			if why == "" && free != nil {
 				free = free.Sub(c.part)

@@ -16,7 +16,7 @@ func Contract(c *v1alpha1.Contract) error {
 	if len(nodes) > v1alpha1.MaxShares {
 		return fmt.Errorf("spec.nodes: %d nodes, and one slice has at most %d virtual nodes", len(nodes), v1alpha1.MaxShares)
 	}
-	sum, seen := v1alpha1.Resources{}, map[string]bool{}
+	sum, seen, parts := v1alpha1.Resources{}, map[string]bool{}, map[int32]bool{}
 	for i, n := range nodes {
 		if !IsHash(n.Node) && !numberForm.MatchString(n.Node) {
 			return fmt.Errorf("spec.nodes[%d].node: %.80q is neither a node's hash nor a number from 0", i, n.Node)
@@ -28,6 +28,10 @@ func Contract(c *v1alpha1.Contract) error {
 			return fmt.Errorf("spec.nodes[%d].node: node %s is listed twice", i, n.Node)
 		}
 		seen[n.Node] = true
+		if n.Part < 0 || parts[c.Spec.Part(i)] {
+			return fmt.Errorf("spec.nodes[%d].part: %d is no number from 1, or another part's", i, n.Part)
+		}
+		parts[c.Spec.Part(i)] = true
 		if err := amounts(fmt.Sprintf("spec.nodes[%d].resources", i), n.Resources); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 // Package onnodes checks what is stated of single nodes, wherever it comes from: the
 // groups of nodes of an agent's report and what contracts hold on them (Report), the
-// count and size in a flavor's file (File), and the nodes of a contract (Contract).
+// count and size in a flavor's file (File), the nodes of a contract (Contract), and the node
+// for which a provider refuses one (Refusal, RefusedFor).
 //
 // Invariants:
 //   - What passes Report adds up: all nodes of a flavor together have no more than its

@@ -57,6 +57,7 @@ nodes: {groups: [{shape: {gpu: 8, cpu: 96, pods: 110}, free: {gpu: 6, cpu: 90}, 
 		{"heldOn: {c1:", "heldOn: {c2:", `spec.heldOn: "c2" is not in spec.held`},
 		{"heldOn: {c1: {" + one, "heldOn: {c1: {paris-gpu", "is not a node's hash"},
 		{"heldOn: {c1: {" + one + ": {gpu: 4}", "heldOn: {c1: {" + one + ": {gpu: 5}", "has 5 gpu, and spec.held.c1 has 4"},
+		{"heldOn: {c1: {" + one + ": {gpu: 4}}", "heldOn: {c1: {" + one + ": {gpu: 4}, " + two + ": {gpu: 1}}", "spec.heldOn.c1: all nodes together have 5 gpu, and spec.held.c1 has 4"},
 		{"heldOn: {c1: {" + one + ": {gpu: 4}}", "heldOn: {c1: {}", "spec.heldOn.c1: 0 nodes"},
 	} {
 		text := strings.Replace(good, tt.from, tt.to, 1)
@@ -200,6 +201,8 @@ func TestContract(t *testing.T) {
 		{"gpu: 12", "gpu: 11", "spec.nodes have 12 nvidia.com/gpu together, and spec.resources has 11"},
 		{"pods: 0", "pods: 10", "spec.nodes have 0 pods together, and spec.resources has 10"},
 		{"{cpu: 4, memory: 4Gi, nvidia.com/gpu: 4}", "{cpu: 4, nvidia.com/gpu: 4}", "spec.nodes[1].resources: memory is 0"},
+		{"{node: " + one, "{part: 2, node: " + one, "spec.nodes[1].part: 0 is no number from 1, or another part's"},
+		{"{node: " + two, "{part: -1, node: " + two, "spec.nodes[1].part: -1 is no number from 1"},
 		{"nodes: [", "virtualNode: {shares: [{cpu: 1}]}, nodes: [", "virtualNode.shares divide the part of one node, and the contract lies on 2"},
 	} {
 		text := strings.Replace(good, tt.from, tt.to, 1)

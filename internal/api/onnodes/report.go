@@ -136,6 +136,7 @@ func heldOn(s *v1alpha1.FlavorSpec) error {
 		if len(nodes) == 0 || len(nodes) > MaxNodes {
 			return fmt.Errorf("spec.heldOn.%s: %d nodes; from 1 to %d are taken", contract, len(nodes), MaxNodes)
 		}
+		sum := v1alpha1.Resources{}
 		for node, r := range nodes {
 			if !IsHash(node) {
 				return fmt.Errorf("spec.heldOn.%s: %.80q is not a node's hash: n and 13 digits of base32hex", contract, node)
@@ -147,6 +148,12 @@ func heldOn(s *v1alpha1.FlavorSpec) error {
 				if has := held[name]; has.Less(r[name]) {
 					return fmt.Errorf("spec.heldOn.%s.%s has %s %s, and spec.held.%[1]s has %[5]s", contract, node, r[name].Canonical(name), name, has.Canonical(name))
 				}
+			}
+			sum = sum.Add(r)
+		}
+		for _, name := range sum.Names() { // sums saturate
+			if has := held[name]; has.Less(sum[name]) {
+				return fmt.Errorf("spec.heldOn.%s: all nodes together have %s %s, and spec.held.%[1]s has %[4]s", contract, sum[name].Canonical(name), name, has.Canonical(name))
 			}
 		}
 	}

@@ -76,6 +76,8 @@ type ContractNode struct {
 	Node string `json:"node"`
 	// Resources of it, in the names that the slice carries.
 	Resources Resources `json:"resources"`
+	// Part is the number in the name of its virtual node, <slice>.<part>, where it is not its place in the list: a part that lies on another node than at first has a virtual node of its own.
+	Part int32 `json:"part,omitempty"`
 }
 
 // ContractGPU describes the cards behind a contract.

@@ -20,6 +20,11 @@ func (v *VirtualNodeSpec) ByHand() bool {
 // as VirtualNodeSpec.ByHand, and where each lies on one node of the provider.
 func (s *ContractSpec) ByHand() bool { return len(s.Nodes) > 0 || s.VirtualNode.ByHand() }
 
+// Part is the number of the virtual node of the i-th node that the contract names, from 1.
+func (s *ContractSpec) Part(i int) int32 {
+	return cmp.Or(s.Nodes[i].Part, int32(i+1)) //nolint:gosec // MaxShares at the most
+}
+
 // IsShared reports whether a slice is shared by several virtual nodes.
 func (v *VirtualNodeSpec) IsShared() bool { return v.shares() > 0 }
 
@@ -56,7 +61,8 @@ type NodeShare struct {
 
 // VirtualNodes are the contract's, in order: one that is named like the slice
 // and has all of it; one for each of several nodes that the contract names, or one a
-// share (of the contract, or of its one node), named <slice>.1, <slice>.2 and so on. (No
+// share (of the contract, or of its one node), named <slice>.1, <slice>.2 and so on, by
+// their part where they have one: shares of a part are <slice>.<part>.1 and so on. (No
 // other name has a dot in it.) What no share names is divided evenly, rounded
 // down. The resources are not to be changed.
 func (c *Contract) VirtualNodes() []NodeShare {
@@ -66,11 +72,13 @@ func (c *Contract) VirtualNodes() []NodeShare {
 	case len(nodes) > 1:
 		out := make([]NodeShare, len(nodes))
 		for i, node := range nodes {
-			out[i] = NodeShare{Name: slice + "." + strconv.Itoa(i+1), Resources: node.Resources, Node: node.Node}
+			out[i] = NodeShare{Name: slice + "." + strconv.Itoa(int(c.Spec.Part(i))), Resources: node.Resources, Node: node.Node}
 		}
 		return out
 	case len(nodes) == 1:
-		on = nodes[0].Node
+		if on = nodes[0].Node; nodes[0].Part > 0 {
+			slice += "." + strconv.Itoa(int(nodes[0].Part))
+		}
 	}
 	if n == 0 {
 		return []NodeShare{{Name: slice, Resources: c.Spec.Resources, Node: on}}

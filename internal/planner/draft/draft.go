@@ -35,6 +35,9 @@ type Draft struct {
 	// budget's limit ends, replaced those that were released in this round for others
 	// in their place, Claimed the warm ones that intents have taken over.
 	Excess, Cut, replaced, Claimed map[string]bool
+	// Lacking is why one of the nodes of contracts that are Excess cannot hold them, where
+	// their flavor could.
+	Lacking map[string]string
 	// HeldBack is whose contracts do not end, because too many would at once.
 	HeldBack heldBack
 	// Renamed are states under names that intents had before.

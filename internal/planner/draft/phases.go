@@ -10,7 +10,7 @@ import (
 func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
 	v := lifecycle.View{
 		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf,
-		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name],
+		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name], Lacking: r.Lacking[c.Metadata.Name], ByNode: r.By(RulesRemapped),
 		Cluster: r.W.Clusters[c.Spec.Provider],
 	}
 	if o := r.OfferOf(c); o != nil {

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesUnits
+const Rules = RulesRemapped
 
 // The changes, by the number that they came with.
 const (
@@ -71,4 +71,8 @@ const (
 	// that are together or apart as units of the search, and what has no place counts for 20
 	// times the most expensive place, whatever the currency (package formulate).
 	RulesUnits = 16
+	// RulesRemapped: what a contract has on a node that is gone, or that has too little, is
+	// given another node of its offer; a lack on one node makes contracts Degraded although
+	// the offer has enough elsewhere (package layout, nodeslack.go).
+	RulesRemapped = 17
 )

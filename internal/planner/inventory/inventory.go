@@ -312,7 +312,7 @@ func (in *Inventory) assess(o *Offer) {
 	in.boundRisk(o)
 	o.free = o.free.Add(o.Growth)
 	delete(in.strained, int32(o.Index)) //nolint:gosec // their number
-	if o.Overdrawn() >= 0 {
+	if o.Overdrawn() >= 0 || o.lacksNode() {
 		in.strained[int32(o.Index)] = true //nolint:gosec // their number
 	}
 }

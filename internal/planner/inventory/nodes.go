@@ -24,6 +24,17 @@ const Shared = quantity.Storage + 1
 // Nodes are those of an offer that tells them; else nil.
 func (o *Offer) Nodes() *nodes.Map { return o.nodes }
 
+// lacksNode reports whether contracts have more of a node than there is, or something on
+// one that the offer no longer tells.
+func (o *Offer) lacksNode() bool {
+	if o.nodes == nil {
+		return false
+	}
+	return o.nodes.Lacks() || slices.ContainsFunc(o.Contracts, func(c *v1alpha1.Contract) bool {
+		return slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !o.nodes.Has(n.Node) })
+	})
+}
+
 // dealNodes makes the map of an offer whose contracts are known; nil for one that tells no
 // nodes.
 func (in *Inventory) dealNodes(o *Offer) *nodes.Map {

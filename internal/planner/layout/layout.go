@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
@@ -68,7 +70,57 @@ func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer,
 	default:
 		o.Nodes().Without(&held, func() { parts = o.Nodes().Pack(size, ask, on(before)) })
 	}
-	return Written(r.Names, o, parts, s)
+	return inOrder(Written(r.Names, o, parts, s), had)
+}
+
+// inOrder are the nodes of a contract in the order in which it named them before, with the
+// numbers that they had, where they are the same: its virtual nodes are named by these.
+func inOrder(next []v1alpha1.ContractNode, had *v1alpha1.Contract) []v1alpha1.ContractNode {
+	if had == nil || len(had.Spec.Nodes) != len(next) {
+		return next
+	}
+	out := make([]v1alpha1.ContractNode, 0, len(next))
+	for _, n := range had.Spec.Nodes {
+		at := slices.IndexFunc(next, func(x v1alpha1.ContractNode) bool { return x.Node == n.Node })
+		if at < 0 {
+			return next
+		}
+		n.Resources = next[at].Resources
+		out = append(out, n)
+	}
+	return out
+}
+
+// Remapped are the nodes of a contract with other nodes of its offer in place of those that
+// are gone, that have too little for its part, or for which its provider refuses it; nil
+// where there are none such, or nothing is free in their place. Each part that moves has a
+// virtual node of its own, with the next number.
+func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract) []v1alpha1.ContractNode {
+	if !r.By(draft.RulesRemapped) || o == nil || o.State != model.Fresh || o.Blocked != "" || o.Nodes() == nil || o.Cards() != nil || len(c.Spec.Nodes) == 0 || o.Overdrawn() >= 0 {
+		return nil
+	}
+	before, shunned := PartsOf(r.Names, o, c), onnodes.RefusedFor(o.Flavor.Spec.Refused[c.Metadata.Name])
+	var after []nodes.Part
+	if axis := draft.OnAxis(r); axis.HasBookings(o) {
+		after = axis.Nodes(o, r.Now, c.Spec.Term.End, map[string]bool{c.Metadata.Name: true}).Remapped(before, shunned)
+	} else {
+		held := draft.HoldingOf(r, o, c.Metadata.Name, c)
+		o.Nodes().Without(&held, func() { after = o.Nodes().Remapped(before, shunned) })
+	}
+	if after == nil || slices.EqualFunc(before, after, func(a, b nodes.Part) bool { return a.Node == b.Node }) {
+		return nil
+	}
+	out, last := slices.Clone(c.Spec.Nodes), int32(0)
+	for i := range out {
+		last = max(last, c.Spec.Part(i))
+	}
+	for i := range out {
+		if out[i].Part = c.Spec.Part(i); out[i].Node != after[i].Node {
+			last++
+			out[i].Node, out[i].Part = after[i].Node, last
+		}
+	}
+	return out
 }
 
 // on reports of a node whether parts lie there; nil where there are none.
@@ -120,7 +172,7 @@ func Stays(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offe
 // SameNodes reports whether a contract may become its next version while it runs: its
 // virtual nodes are named and pinned by the nodes on which it lies.
 func SameNodes(c, next *v1alpha1.ContractSpec) bool {
-	return c.Stage == v1alpha1.StageReserve || slices.EqualFunc(c.Nodes, next.Nodes, func(a, b v1alpha1.ContractNode) bool { return a.Node == b.Node })
+	return c.Stage == v1alpha1.StageReserve || slices.EqualFunc(c.Nodes, next.Nodes, func(a, b v1alpha1.ContractNode) bool { return a.Node == b.Node && a.Part == b.Part })
 }
 
 // HostsInstead reports whether an offer's cards and nodes hold a size as if a contract were

@@ -21,6 +21,8 @@ const (
 	CodeSliceDenied   = "SliceDenied"
 	CodeRefused       = "ProviderRefused"
 	CodeShrunk        = "FlavorShrunk"
+	CodeNode          = "NodeShrunk"
+	CodeRemapped      = "NodeReplaced"
 	CodeConsolidated  = "Consolidated"
 	CodeDrain         = "Drain"
 	CodeFrozen        = "Frozen"

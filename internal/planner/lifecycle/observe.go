@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -28,6 +29,10 @@ type View struct {
 	Cluster *v1alpha1.Cluster
 	// Excess: its flavor has less than it sold, and cannot hold this contract.
 	Excess bool
+	// Lacking is why one of its nodes cannot hold it, while its flavor could.
+	Lacking string
+	// ByNode: what its provider refuses it for one of its nodes is that node's lack.
+	ByNode bool
 	// Forced is why an operator ends it without it being seen gone, none where nobody
 	// does.
 	Forced ledger.Reason
@@ -99,8 +104,12 @@ func Observe(c *v1alpha1.Contract, v *View) Transition {
 		return degraded(ledger.DegradedProviderSilent, c.Spec.Provider+" is not heard since "+stamp(o.Since))
 	case v.KeepsSilence && o != nil && o.State == model.Withdrawn && saysSilent(c) && !v.Observed.ProviderSeen:
 		return as(c)
+	case v.ByNode && onnodes.RefusedFor(refusal(o, c)) != "":
+		return degraded(ledger.DegradedNode, refusal(o, c))
 	case refusal(o, c) != "":
 		return degraded(ledger.DegradedRefused, refusal(o, c))
+	case v.Lacking != "":
+		return degraded(ledger.DegradedNode, v.Lacking)
 	case v.Excess:
 		return degraded(ledger.DegradedShrunk, c.Spec.Provider+"/"+c.Spec.Flavor+" has less than it sold")
 	case c.Spec.Stage == v1alpha1.StageReserve && c.Status.Phase == v1alpha1.PhaseReserved:
@@ -166,13 +175,22 @@ func saysSilent(c *v1alpha1.Contract) bool {
 	return c.Status.Phase == v1alpha1.PhaseDegraded && (code == ledger.DegradedProviderLost || code == ledger.DegradedProviderSilent)
 }
 
-// refusal is why a contract's provider reports that it does not honour it, "" when
-// it does not.
+// refusal is why a contract's provider reports that it does not honour it, "" when it does.
+// A refusal for a node on which the contract lies no more is older than its present nodes.
 func refusal(o *model.Offer, c *v1alpha1.Contract) string {
 	if o == nil || len(o.Flavor.Spec.Refused) == 0 {
 		return ""
 	}
-	return o.Flavor.Spec.Refused[c.Metadata.Name]
+	why := o.Flavor.Spec.Refused[c.Metadata.Name]
+	if node := onnodes.RefusedFor(why); node != "" && remapped(c) && !slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return n.Node == node }) {
+		return ""
+	}
+	return why
+}
+
+// remapped reports whether a part of a contract was given another node.
+func remapped(c *v1alpha1.Contract) bool {
+	return slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return n.Part > 0 })
 }
 
 // notHeld reports whether a provider that refused a contract does not refuse it any
@@ -221,7 +239,7 @@ func unseen(c *v1alpha1.Contract, v *View) Transition {
 		return Transition{Phase: c.Status.Phase, Reason: because(ledger.DegradedConsumerUnreachable, obs.Message)}
 	}
 	switch c.Status.Reason {
-	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedRefused, ledger.DegradedEnforcement:
+	case ledger.DegradedProviderSilent, ledger.DegradedProviderLost, ledger.DegradedShrunk, ledger.DegradedNode, ledger.DegradedRefused, ledger.DegradedEnforcement:
 		if v.Offer == nil {
 			break // the market does not know the flavor yet
 		}

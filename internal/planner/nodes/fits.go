@@ -69,29 +69,36 @@ func (m *Map) Holds(p Part) bool {
 
 // Moved are parts each as it is, on its node where that is free and else on another; nil
 // where one finds none.
-func (m *Map) Moved(parts []Part) (out []Part) {
-	trial := m.Clone()
-	take := func(p Part) {
-		out = append(out, p)
-		trial.Book(&Holding{Parts: []Part{p}}, 1)
-	}
-	var homeless []Part
-	for _, p := range parts {
-		if trial.Holds(p) {
+func (m *Map) Moved(parts []Part) []Part {
+	out := m.Remapped(parts, "")
+	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
+	return out
+}
+
+// Remapped is Moved with the parts in their order; none is left on the node that is shunned.
+func (m *Map) Remapped(parts []Part, shunned string) []Part {
+	trial, out := m.Clone(), slices.Clone(parts)
+	take := func(p Part) { trial.Book(&Holding{Parts: []Part{p}}, 1) }
+	var homeless []int
+	for i, p := range parts {
+		if p.Node != shunned && trial.Holds(p) {
 			take(p)
 		} else {
-			homeless = append(homeless, p)
+			homeless, out[i].Node = append(homeless, i), ""
 		}
 	}
-	for _, p := range homeless {
-		x := &packing{m: trial, unit: unknown(p.Size).Unit, prefer: func(node string) bool { return !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node }) }}
-		best, fits := x.best(p.Size, 1)
-		if fits == 0 || !x.prefer(m.names[best]) {
+	for _, i := range homeless {
+		free := func(node string) bool {
+			return node != shunned && !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node })
+		}
+		x := &packing{m: trial, unit: unknown(parts[i].Size).Unit, prefer: free}
+		best, fits := x.best(parts[i].Size, 1)
+		if fits == 0 || !free(m.names[best]) {
 			return nil
 		}
-		take(Part{m.names[best], p.Size})
+		out[i].Node = m.names[best]
+		take(out[i])
 	}
-	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
 	return out
 }
 

@@ -95,7 +95,7 @@ func (r *Placer) Exchange(j *draft.Job, q Request, t draft.Task, from, to int, c
 // where its provider let it down, Preempted where it had to give way.
 func endOfCode(code string) v1alpha1.Phase {
 	switch code {
-	case lifecycle.CodeProviderLost, lifecycle.CodeSliceDenied, lifecycle.CodeShrunk, lifecycle.CodeRefused, lifecycle.CodeSLA:
+	case lifecycle.CodeProviderLost, lifecycle.CodeSliceDenied, lifecycle.CodeShrunk, lifecycle.CodeNode, lifecycle.CodeRefused, lifecycle.CodeSLA:
 		return v1alpha1.PhaseFailed
 	case string(v1alpha1.Preempted), string(v1alpha1.Reclaimed), string(v1alpha1.Interrupted):
 		return v1alpha1.PhasePreempted

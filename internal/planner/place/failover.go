@@ -13,12 +13,16 @@ import (
 )
 
 // failOver places a replica elsewhere because its provider does not serve it.
+// Where nodes are the cause and its offer has others for those parts, they alone go there.
 // For each alternative in order the runners-up of its contract are tried first,
 // those that still fit, then all offers. The old contract is Releasing from
 // then on and keeps its capacity until it is seen gone. Where nothing fits it
 // stays, Degraded, and waits for its provider or for an offer.
 func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	code, text := r.Trouble(t.Old)
+	if remap(r, j, t.Old) {
+		return nil
+	}
 	next := r.runnersUp(t.Old)
 	var first *draft.Failure
 	for alt := range q.alternatives(j) {
@@ -60,6 +64,9 @@ func (r *Placer) Trouble(c *v1alpha1.Contract) (code, text string) {
 		return lifecycle.CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + said
 	case ledger.DegradedSliceDenied:
 		return lifecycle.CodeSliceDenied, c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice" + said
+	}
+	if c.Status.Reason == ledger.DegradedNode {
+		return lifecycle.CodeNode, c.Spec.Provider + "/" + c.Spec.Flavor + ": " + c.Status.Message
 	}
 	return lifecycle.CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
 }

@@ -38,7 +38,7 @@ func (r *Settler) failoverOf(replica int32, c *v1alpha1.Contract) *draft.Task {
 	}
 	var hold time.Duration
 	switch c.Status.Reason {
-	case ledger.DegradedShrunk:
+	case ledger.DegradedShrunk, ledger.DegradedNode:
 		hold = r.Grace()
 	case ledger.DegradedSliceDenied:
 		hold = deniedHold

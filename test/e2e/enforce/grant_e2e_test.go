@@ -30,10 +30,12 @@ func TestGrantedAsTheLedgerSays(t *testing.T) {
 	if s.Status.NodeSelector["fleetbroker.io/pool"] != "h100" {
 		t.Errorf("pods are pinned to %v", s.Status.NodeSelector)
 	}
-	for key, want := range map[string]string{"gpu.fluidos.eu/model": "nvidia-h100", "gpu.fluidos.eu/memory": "80Gi", "granted.fleetbroker.io/contract": name} {
-		node := &corev1.Node{}
-		if err := f.rome.Get(f.ctx, client.ObjectKey{Name: name}, node); err != nil || node.Labels[key] != want || node.Labels["fleetbroker.io/contract"] != name {
-			t.Errorf("label %s is %q, want %q: %v %v", key, node.Labels[key], want, node.Labels, err)
+	if got := s.Status.NodeLabels["granted.fleetbroker.io/contract"]; got != name {
+		t.Errorf("it is granted for contract %q, want %q", got, name)
+	}
+	for key, want := range map[string]string{"gpu.fluidos.eu/model": "nvidia-h100", "gpu.fluidos.eu/memory": "80Gi", "fleetbroker.io/contract": name} {
+		if node := f.nodeOf(name); node.Labels[key] != want {
+			t.Errorf("label %s is %q, want %q: %v", key, node.Labels[key], want, node.Labels)
 		}
 	}
 
@@ -56,8 +58,25 @@ func TestGrantedAsTheLedgerSays(t *testing.T) {
 		t.Errorf("the slice of a contract that was released is there: %v", err)
 	}
 	f.Put("vision", "again", intent("again", 16))
-	f.Contract("vision", "again", "Active")
+	again := f.Contract("vision", "again", "Active")
+	if parts := f.written("vision", again).Spec.Nodes; len(parts) != 2 {
+		t.Errorf("16 GPUs lie on %d nodes, want 2", len(parts))
+	}
+	for i := range 2 {
+		node := f.nodeOf(fmt.Sprintf("%s.%d", again, i+1))
+		if has := node.Status.Allocatable["nvidia.com/gpu"]; has.Value() != 8 {
+			t.Errorf("Node %s has %s GPUs, want 8", node.Name, has.String())
+		}
+	}
 	f.Sound()
+}
+
+// nodeOf waits for a virtual node's Node.
+func (f *fleet) nodeOf(name string) *corev1.Node {
+	f.t.Helper()
+	node := &corev1.Node{}
+	f.Eventually("Node "+name, func() error { return f.rome.Get(f.ctx, client.ObjectKey{Name: name}, node) })
+	return node
 }
 
 // bypass makes a slice in rome that nobody's contract stands for.

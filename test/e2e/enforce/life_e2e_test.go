@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -226,11 +227,13 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 	f.answered(train, accepted, "", 10)
 	f.Contract("vision", "train", "Active")
 
-	f.kubectl("paris", "cordon", "paris-2")
+	// The node that one of them does not share with the other.
+	node := f.elsewhere(serve)
+	f.kubectl("paris", "cordon", node)
 	f.sells("paris", "8")
 	f.Put("vision", "late", intent("late", 1, cheapest))
 	f.on("late", "milan")
-	f.Eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "FlavorShrunk") })
+	f.Eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "NodeShrunk") })
 	f.answered(train, accepted, "", 10)
 	if next := f.on("train", "milan"); next == train {
 		t.Error("a contract changed its provider")
@@ -249,7 +252,7 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 		}
 		return nil
 	})
-	f.kubectl("paris", "uncordon", "paris-2")
+	f.kubectl("paris", "uncordon", node)
 	f.sells("paris", "16")
 
 	paris := func(more string) {
@@ -272,6 +275,26 @@ func TestANodeAndAClusterAreCordoned(t *testing.T) {
 		return nil
 	})
 	f.Sound()
+}
+
+// elsewhere is the node of paris on which a contract of one node has no part.
+func (f *fleet) elsewhere(contract string) string {
+	f.t.Helper()
+	parts := f.written("vision", contract).Spec.Nodes
+	if len(parts) != 1 {
+		f.t.Fatalf("contract %s lies on nodes %v, want one", contract, parts)
+	}
+	var nodes corev1.NodeList
+	if err := f.paris.List(f.ctx, &nodes); err != nil {
+		f.t.Fatal(err)
+	}
+	for i := range nodes.Items {
+		if hash := nodes.Items[i].Labels[v1alpha1.LabelNode]; hash != "" && hash != parts[0].Node {
+			return nodes.Items[i].Name
+		}
+	}
+	f.t.Fatal("paris has no other node with a hash")
+	return ""
 }
 
 // sells waits until the market has a provider's flavor h100 with so many GPUs.
@@ -299,7 +322,10 @@ func (f *fleet) sells(provider, gpus string) {
 // it keeps its old size, with the reason on the ledger, and moves once that is
 // allowed.
 func TestGrowthWithoutRoomIsRefused(t *testing.T) {
-	f := prepare(t, second)
+	f := prepare(t, func(o *rig.Options) {
+		second(o)
+		o.Inputs["fleet.yaml"] = fleetFile("  defaults: {gracePeriod: 5s}\n")
+	})
 	p := startProxy(t, f.daemon.Agents)
 	f.agent("paris", &rig.Daemon{Agents: p.address})
 	f.agent("milan", f.daemon)
@@ -313,8 +339,9 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	// The agent knows of its pods before it hears of the growth, the broker only
 	// afterwards.
 	p.set(true)
-	f.ownPod("first", "paris-1", "6")
-	f.ownPod("second", "paris-2", "6")
+	other := f.elsewhere(name)
+	f.ownPod("first", map[string]string{"paris-1": "paris-2", "paris-2": "paris-1"}[other], "4")
+	f.ownPod("second", other, "8")
 	f.Eventually("the agent knows of its pods", func() error {
 		a := &crd.Advertisement{}
 		if err := f.paris.Get(f.ctx, client.ObjectKey{Name: "h100"}, a); err != nil || a.Status.Used["gpu"] != "12" {
@@ -331,11 +358,11 @@ func TestGrowthWithoutRoomIsRefused(t *testing.T) {
 	})
 	p.set(false)
 	p.drop()
-	f.Eventually("the growth is refused", func() error { return f.shownAs(name, "Degraded", "ProviderRefused") })
+	f.Eventually("the growth is refused", func() error { return f.shownAs(name, "Degraded", "NodeShrunk") })
 	f.answered(name, accepted, "", 4)
 	f.Eventually("the ledger says why, and that it waits", func() error {
 		c := f.written("vision", name)
-		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Message, "has 4 of nvidia.com/gpu left") {
+		if c.Status.Phase != v1alpha1.PhaseDegraded || !strings.Contains(c.Status.Message, "4 of 8 gpu are left there") {
 			return fmt.Errorf("it is %s: %s", c.Status.Phase, c.Status.Why())
 		}
 		return nil

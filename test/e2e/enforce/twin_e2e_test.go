@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -278,33 +279,50 @@ func (w *twin) nodes(ctx context.Context, list []authv1beta1.ResourceSlice) erro
 			}
 		}
 	}
+	granted := map[string]*authv1beta1.ResourceSlice{}
 	for i := range list {
-		s := &list[i]
-		v := want[s.Name]
-		if v == nil || resources(s) != authv1beta1.ResourceSliceConditionAccepted {
-			continue
+		if resources(&list[i]) == authv1beta1.ResourceSliceConditionAccepted {
+			granted[list[i].Name] = &list[i]
 		}
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.Name}}
-		if _, err := controllerutil.CreateOrUpdate(ctx, w.consumer, n, func() error {
-			n.Labels = map[string]string{"liqo.io/type": "virtual-node", "liqo.io/remote-cluster-id": w.providerID}
-			maps.Copy(n.Labels, v.Spec.Labels)
-			maps.Copy(n.Labels, s.Status.NodeLabels) // the provider's go over ours
-			return nil
-		}); err != nil {
-			return client.IgnoreAlreadyExists(err)
-		}
-		status := corev1.NodeStatus{
-			Capacity: s.Status.Resources, Allocatable: s.Status.Resources,
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
-		}
-		if !apiequality.Semantic.DeepEqual(n.Status.Allocatable, status.Allocatable) || len(n.Status.Conditions) == 0 {
-			n.Status = status
-			if err := w.consumer.Status().Update(ctx, n); err != nil {
-				return err
-			}
+	}
+	for _, v := range want {
+		if err := w.node(ctx, v, granted); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// node makes the Node of a virtual node, or brings it up to date. Like Liqo it takes size and
+// labels from the slice that adopts the virtual node, or from the virtual node where the
+// slice says that none is to be made of it; the credentials name the slice then.
+func (w *twin) node(ctx context.Context, v *offloadingv1beta1.VirtualNode, granted map[string]*authv1beta1.ResourceSlice) error {
+	s := granted[v.Name]
+	byHand := v.Spec.KubeconfigSecretRef != nil
+	if byHand {
+		s = granted[strings.TrimPrefix(v.Spec.KubeconfigSecretRef.Name, "kubeconfig-resourceslice-")]
+	}
+	if s == nil || byHand == (s.Annotations["liqo.io/create-virtual-node"] == "true") {
+		return nil
+	}
+	size, labels := v.Spec.ResourceQuota.Hard, map[string]string(nil)
+	if !byHand {
+		size, labels = s.Status.Resources, s.Status.NodeLabels
+	}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: v.Name}}
+	if _, err := controllerutil.CreateOrUpdate(ctx, w.consumer, n, func() error {
+		n.Labels = map[string]string{"liqo.io/type": "virtual-node", "liqo.io/remote-cluster-id": w.providerID}
+		maps.Copy(n.Labels, v.Spec.Labels)
+		maps.Copy(n.Labels, labels) // the provider's go over ours
+		return nil
+	}); err != nil {
+		return client.IgnoreAlreadyExists(err)
+	}
+	if apiequality.Semantic.DeepEqual(n.Status.Allocatable, size) && len(n.Status.Conditions) > 0 {
+		return nil
+	}
+	n.Status = corev1.NodeStatus{Capacity: size, Allocatable: size, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	return w.consumer.Status().Update(ctx, n)
 }
 
 // resources is the status of a slice's condition Resources, "" for none.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -89,7 +91,6 @@ func (f *fleet) nodeOf(hash string) string {
 // contract names: pinned to the pool alone, two pods of 2 would take the place of one of 4.
 func TestPiecesOfNodes(t *testing.T) {
 	f := startWith(t, func(o *rig.Options) {
-		o.AgentArgs = append(o.AgentArgs, "--report-nodes")
 		o.Consumers = []string{"rome", "milan"}
 		o.Inputs["tenants/nlp.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [milan], namespaces: [nlp]}\n"
 		pool := map[string]string{"fleetbroker.io/pool": "h100"}
@@ -167,7 +168,38 @@ func TestPiecesOfNodes(t *testing.T) {
 	}
 	f.run("paris", "delete", "pod", "own-later", "-n", "default")
 	f.Contract(loser.tenant, loser.name(), "Active")
+	f.remaps(loser, pieces[1])
 	f.Sound()
+}
+
+// remaps takes GPUs of a piece whose pod is gone, once the other piece of its size has left
+// the other node: the piece alone is given its place there, after the grace.
+func (f *fleet) remaps(p, other *piece) {
+	f.t.Helper()
+	policy, err := os.ReadFile(filepath.Join(f.Platform.Dir, "fleet.yaml"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := f.Platform.CommitAndPush(f.ctx, "A grace of seconds", map[string]string{"fleet.yaml": string(policy) + "  defaults: {gracePeriod: 3s}\n"}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.Remove(other.tenant, other.name())
+	f.Contract(other.tenant, other.name(), "Released")
+	f.apply("paris", own("own-later", p.node, 2))
+	f.Eventually("the piece is given the other node", func() error {
+		c := f.contractOf(p.tenant, p.name(), p.contract)
+		if on := f.nodeOf(c.Spec.Nodes[0].Node); on != other.node || c.Spec.Nodes[0].Part != 2 {
+			return fmt.Errorf("it lies on %s, part %d", on, c.Spec.Nodes[0].Part)
+		}
+		return nil
+	})
+	f.Contract(p.tenant, p.name(), "Active")
+	const pinned = `jsonpath={.spec.offloadingPatch.nodeSelector.fleetbroker\.io/node}`
+	f.says(p.consumer, f.contractOf(p.tenant, p.name(), p.contract).Spec.Nodes[0].Node, "get", "virtualnodes.offloading.liqo.io", p.contract+".2", "-n", "liqo-tenant-paris", "-o", pinned)
+	f.says(p.consumer, "", "get", "nodes", p.contract, "--ignore-not-found", "-o", "name")
+	f.apply(p.consumer, p.pod(p.name(), p.gpus))
+	f.says("paris", other.node+" Running", "get", "pods", "-n", p.remote(), "-l", "piece="+p.name(), "-o", "jsonpath={.items[*].spec.nodeName} {.items[*].status.phase}")
+	f.well(p.contract)
 }
 
 // ordersOf are an order of n things at random and its reverse: each comes before each
@@ -236,7 +268,6 @@ func TestManyPartsAreReleased(t *testing.T) {
 	}
 	const parts = v1alpha1.MaxShares
 	f := startWith(t, func(o *rig.Options) {
-		o.AgentArgs = append(o.AgentArgs, "--report-nodes")
 		o.Providers["paris"] = []env.GPUNode{{Name: "paris-gpu", GPUs: parts, Labels: map[string]string{"fleetbroker.io/pool": "h100"}}}
 	}, func(*fleet) {}, "paris")
 	shares := strings.Repeat(", {gpu: 1}", parts)[2:]

@@ -23,6 +23,80 @@ func (f *fleet) kubectls(cluster string, calls ...[]string) func() {
 	}
 }
 
+// trouble is one that the doctor finds.
+type trouble struct {
+	code doctor.Code
+	make func() // the trouble; nil where an earlier one makes it too
+	undo func() // where the daemon would not; nil where it goes on
+}
+
+// find makes one trouble after the other, and undoes it.
+func (f *fleet) find(contract string, troubles ...trouble) {
+	f.t.Helper()
+	for _, c := range troubles {
+		if c.make != nil {
+			c.make()
+		}
+		f.finds(contract, c.code)
+		if c.undo != nil {
+			c.undo()
+		}
+	}
+}
+
+// poolTroubles are those of a virtual node that Liqo itself makes of a slice: of contracts
+// without accelerators, which lie on no node of their own.
+func (f *fleet) poolTroubles() {
+	f.t.Helper()
+	f.Put("vision", "serve", "apiVersion: fleetbroker.io/v1alpha1\nkind: ResourceIntent\nmetadata: {name: serve, namespace: vision}\n"+
+		"spec: {consumer: rome, resources: {cpu: \"2\", memory: 4Gi, pods: \"4\", ephemeral-storage: 4Gi}, placement: {allowAccelerators: true}}\n")
+	node := f.Contract("vision", "serve", "Active")
+	if c := f.contractOf("vision", "serve", node); len(c.Spec.Nodes) > 0 {
+		f.t.Fatalf("a contract without accelerators lies on nodes %v", c.Spec.Nodes)
+	}
+	f.well(node)
+	if err := f.daemon.Kill(); err != nil {
+		f.t.Fatal(err)
+	}
+	const slice, virtual = "resourceslices.authentication.liqo.io", "virtualnodes.offloading.liqo.io"
+	resources := func(r string) func() {
+		return f.kubectls("paris", []string{"patch", slice, node, "-n", "liqo-tenant-rome", "--subresource=status", "--type=merge", "-p", `{"status":{"resources":{` + r + `}}}`})
+	}
+	annotate := func(a string) func() {
+		return f.kubectls("rome", []string{"annotate", slice, node, "-n", "liqo-tenant-paris", a})
+	}
+	var liqo func()
+	f.find(node,
+		trouble{doctor.SliceNoNode, annotate("liqo.io/create-virtual-node-"), annotate("liqo.io/create-virtual-node=true")},
+		trouble{doctor.VirtualNodeOrphan, func() {
+			liqo = f.dead("rome", "liqo-controller-manager")
+			f.run("rome", "patch", virtual, node, "-n", "liqo-tenant-paris", "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
+		}, func() { liqo() }},
+		trouble{doctor.NodeSmall, func() {
+			if err := f.agents["paris"].Kill(); err != nil {
+				f.t.Fatal(err)
+			}
+			resources(`"cpu":"1"`)()
+		}, resources(`"cpu":"2"`)},
+		trouble{doctor.NodeWithoutCPU, resources(`"cpu":"0","memory":"0"`), resources(`"cpu":"2","memory":"4Gi"`)},
+	)
+	f.revive("paris")
+	if err := f.daemon.Restart(f.ctx); err != nil {
+		f.t.Fatal(err)
+	}
+	f.Remove("vision", "serve")
+	f.Contract("vision", "serve", "Released")
+}
+
+// revive starts a cluster's agent that was killed.
+func (f *fleet) revive(cluster string) {
+	f.t.Helper()
+	var err error
+	if f.agents[cluster], err = f.Agent(f.ctx, cluster, f.daemon); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // Troubles that the daemon, an agent or Liqo would mend at once are made while
 // it is dead.
 func TestTroublesWhileNobodyMends(t *testing.T) {
@@ -35,18 +109,13 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	f.Put("vision", "train", intent("vision", "train", 2))
 	node := f.Contract("vision", "train", "Reserved", "Peering")
 	f.finds(node, doctor.SliceClassUnanswered, "slices of class fleetbroker")
-	agent := func() {
-		t.Helper()
-		var err error
-		if f.agents["paris"], err = f.Agent(f.ctx, "paris", f.daemon); err != nil {
-			t.Fatal(err)
-		}
-	}
+	agent := func() { f.revive("paris") }
 	agent()
 	f.Contract("vision", "train", "Active")
 	f.well(node)
 	f.apply("rome", rigtest.Deployment("vision", 1)+budget)
 	f.runs("rome", "vision", node, 1)
+	f.poolTroubles()
 
 	// Its file cannot be read; and its ways lead nowhere.
 	f.Put("vision", "train", "kind: [\n")
@@ -122,11 +191,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 	}
 	var quota, pod string
 	var liqo func()
-	for _, c := range []struct {
-		code doctor.Code
-		make func() // the trouble; nil where an earlier one makes it too
-		undo func() // where the daemon would not; nil where it goes on
-	}{
+	f.find(node, []trouble{
 		// The identity is deleted, and with its finalizer the daemon mends it.
 		{doctor.IdentityDeleting, rome("delete", "secret", identity, "-n", onRome, "--wait=false"), nil},
 		{doctor.IdentityMissing, rome("patch", "secret", identity, "-n", onRome, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), func() {
@@ -150,7 +215,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 		{doctor.SliceNotInGit, f.unwrite(node), f.rewrite},
 
 		// The slice's marks.
-		{doctor.SliceNoNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=true")},
+		{doctor.SliceDoubleNode, slice("annotate", "liqo.io/create-virtual-node-"), slice("annotate", "liqo.io/create-virtual-node=false")}, // the contract names its node
 		{doctor.SliceNoClusterID, slice("label", "liqo.io/remote-cluster-id-"), slice("label", "liqo.io/remote-cluster-id=paris")},
 		{doctor.SliceNotReplicated, slice("label", "liqo.io/replication-"), slice("label", "liqo.io/replication=true")},
 		{doctor.SliceNoRemoteID, slice("label", "liqo.io/remoteID-"), slice("label", "liqo.io/remoteID=paris")},
@@ -184,11 +249,10 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 			f.run("paris", "patch", "quotas.offloading.liqo.io", quota, "-n", onParis, "--type=merge", "-p", `{"spec":{"resources":{"nvidia.com/gpu":"1"}}}`)
 		}, nil},
 		{doctor.QuotaMissing, func() { f.run("paris", "delete", "quotas.offloading.liqo.io", quota, "-n", onParis) }, func() { liqo() }},
-		{doctor.VirtualNodeOrphan, func() {
+		{doctor.OffloadingUnseen, func() {
 			liqo = f.dead("rome", "liqo-controller-manager")
-			f.run("rome", "patch", nodes, node, "-n", onRome, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
-		}, nil},
-		{doctor.OffloadingUnseen, rome("patch", offloadings, "offloading", "-n", "vision", "--type=merge", "-p", `{"spec":{"podOffloadingStrategy":"LocalAndRemote"}}`), func() { liqo() }},
+			rome("patch", offloadings, "offloading", "-n", "vision", "--type=merge", "-p", `{"spec":{"podOffloadingStrategy":"LocalAndRemote"}}`)()
+		}, func() { liqo() }},
 		{doctor.CopyMissing, func() {
 			liqo = f.dead("rome", "liqo-crd-replicator")
 			f.run("paris", "delete", slices, node, "-n", onParis)
@@ -211,10 +275,8 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 				t.Fatal(err)
 			}
 			resources(`"nvidia.com/gpu":"1"`)()
-		}, nil},
-		{doctor.NodeSmall, nil, resources(`"nvidia.com/gpu":"2"`)},
+		}, resources(`"nvidia.com/gpu":"2"`)},
 		{doctor.SliceKeptKey, resources(`"rdma/hca":"1"`), resources(`"rdma/hca":null`)},
-		{doctor.NodeWithoutCPU, resources(`"cpu":"0","memory":"0"`), resources(`"cpu":"8","memory":"32Gi"`)},
 		{doctor.SliceDenied, answer(`{"conditions":[{"type":"Authentication","status":"Accepted","lastTransitionTime":"2026-01-01T00:00:00Z"},{"type":"Resources","status":"Denied","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`), agent},
 
 		// What drains waits for budgets, then for its pods, and then is gone.
@@ -237,15 +299,7 @@ func TestTroublesWhileNobodyMends(t *testing.T) {
 			f.run("rome", "delete", slices, node, "-n", onRome, "--wait=false")
 		}, nil},
 		{doctor.SliceMissing, paris("patch", slices, node, "-n", onParis, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`), nil},
-	} {
-		if c.make != nil {
-			c.make()
-		}
-		f.finds(node, c.code)
-		if c.undo != nil {
-			c.undo()
-		}
-	}
+	}...)
 
 	// Nobody who mended them by hand: the daemon puts all of it back.
 	f.Remove("vision", "train")
