@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,10 +15,8 @@ import (
 
 // numbers are the trailers that count a ledger's commits.
 type numbers struct {
-	seq   uint64
+	sequence.Line
 	fleet string
-	begun bool
-	by    string // key of the last, empty for none
 	// rules and renderer of its commits: a daemon of lower ones writes nothing.
 	rules, renderer sequence.Number
 }
@@ -25,15 +24,16 @@ type numbers struct {
 // numbered holds a commit of ours to the trailers Ledger and Fleet: the sequence
 // grows by one from the first commit that has it, and the fleet never changes. A
 // daemon counts what the keys that it trusts have signed, so that another key
-// than the last commit's may begin at 1.
+// than the last commit's may begin at 1; and what it let go of, so that the commit that
+// states that may have a higher one.
 func (v *verifier) numbered(s *state) {
 	n := &v.numbers
 	said := v.c.Trailer("Ledger")
 	branch, text, _ := strings.Cut(said, " ")
 	seq, err := strconv.ParseUint(text, 10, 64)
 	switch {
-	case said == "" && n.begun && (s == nil || s.fleet.Policy.WriteBack.Mode != "pull-request"):
-		v.fault("", "sequence", "has no trailer Ledger, and the one before is %d", n.seq)
+	case said == "" && n.Begun && (s == nil || s.fleet.Policy.WriteBack.Mode != "pull-request"):
+		v.fault("", "sequence", "has no trailer Ledger, and the one before is %d", n.Seq)
 	case said == "": // before the first, or a decision that people merged
 	case err != nil || branch == "" || seq == 0:
 		v.fault("", "sequence", "Ledger is %q, want a branch and a number", said)
@@ -41,13 +41,10 @@ func (v *verifier) numbered(s *state) {
 		if v.branch != "" && branch != v.branch {
 			v.fault("", "sequence", "Ledger names branch %s, this is %s", branch, v.branch)
 		}
-		restarted := seq == 1 && v.by != n.by
-		if n.begun && seq != n.seq+1 && !restarted {
-			v.fault("", "sequence", "Ledger is %d, the one before %d", seq, n.seq)
-		} else if !n.begun && seq != 1 && !v.cut {
-			v.fault("", "sequence", "Ledger is %d, and no commit before has any", seq)
+		raised := slices.ContainsFunc(v.report.Dropped, func(d Dropped) bool { return d.Branch == branch && d.Commit == v.c.Hash.String() })
+		if fault := n.Next(seq, v.by, raised, v.cut); fault != "" {
+			v.fault("", "sequence", "%s", fault)
 		}
-		n.seq, n.begun, n.by = seq, true, v.by
 	}
 	fleet := v.c.Trailer("Fleet")
 	switch {

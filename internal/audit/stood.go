@@ -104,10 +104,8 @@ func (v *verifier) missing(ctx context.Context, head, commit tree.Hash, raw []by
 			}
 		}
 	case last == 0 || !whole:
-	case v.report.Seq < last:
-		return ": " + sequence.Span(v.report.Seq+1, last) + " missing", nil
 	default:
-		return fmt.Sprintf(": it is number %d, and the ledger has another commit by that number", last), nil
+		return ": " + v.numbers.Lacks(last), nil
 	}
 	if len(list) == 0 {
 		return "", nil
@@ -124,7 +122,7 @@ func (v *verifier) hinted(ctx context.Context, raw []byte) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case w.Branch == "" && v.numbers.begun:
+	case w.Branch == "" && v.numbers.Begun:
 		return "that commit has no trailer Ledger"
 	}
 	return v.vouched(ctx, w)

@@ -212,7 +212,7 @@ func Verify(ctx context.Context, h History, o Options) (Report, error) {
 // end says what held, and whether the ledger is all of what is known to have
 // stood. whole: each commit was judged.
 func (v *verifier) end(ctx context.Context, o Options, whole bool) error {
-	v.report.Fleet, v.report.Seq, v.report.Rooted = v.numbers.fleet, v.numbers.seq, v.signers.rooted
+	v.report.Fleet, v.report.Seq, v.report.Rooted = v.numbers.fleet, v.numbers.Seq, v.signers.rooted
 	v.c = &Commit{Hash: o.Ledger}
 	for _, g := range v.gone {
 		if let, err := v.in.letGo(ctx, g.inputs, o.Inputs); err != nil {

@@ -30,6 +30,7 @@ type Decider interface {
 	Instructions(cluster string) (wire.Instructions, <-chan struct{})
 	Reread()
 	Head() string
+	Newest() error
 	RemoteOut() time.Duration
 	Owed(cluster string) []wire.Reservation
 	Held(cluster string) wire.Quantities
@@ -72,6 +73,14 @@ func (b *Broker) Vouches() error {
 		return errors.New("the fleet repo has not been read yet")
 	}
 	return away(b.RemoteOut())
+}
+
+// Newest implements the server's Broker.
+func (b *Broker) Newest() error {
+	if err := b.Vouches(); err != nil {
+		return err
+	}
+	return b.Decider.Newest()
 }
 
 // Reserve implements the server's Broker.

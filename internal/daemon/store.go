@@ -172,6 +172,9 @@ type StoreOptions struct {
 	Log  *slog.Logger
 }
 
+// applyBase brings the kinds, and the right to read and write their objects.
+const applyBase = "kubectl apply -k install/broker"
+
 // Open is the store of a daemon. The error is a *UsageError where the flags are wrong.
 func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) {
 	life := make([]byte, 8)
@@ -201,12 +204,12 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	// Where it cannot be asked it may be there: nobody is heard before it answers.
 	switch there, err := api.Installed(ctx); {
 	case err != nil:
-		o.Log.Warn("the cluster does not say whether it has the market's objects; they are waited for", "error", err)
+		o.Log.Warn("the cluster does not say whether it has the market's objects; they are waited for", "error", err, "remedy", applyBase)
 	case !there && f.kind == storeKubernetes:
-		return nil, fmt.Errorf("the cluster does not serve the kinds of market.fleetbroker.io: kubectl apply -f install/broker/crds.yaml")
+		return nil, fmt.Errorf("the cluster does not serve the kinds of market.fleetbroker.io: %s", applyBase)
 	case !there:
 		out.Store, out.installed = &store.Memory{Market: o.Market, Replica: o.Identity, Decides: o.Decides}, api.Installed
-		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", "kubectl apply -f install/broker/crds.yaml")
+		o.Log.Warn("the cluster does not serve the kinds of market.fleetbroker.io: the market is kept in memory, for one daemon alone", "remedy", applyBase)
 		return out, nil
 	}
 	out.address = f.address(o.Agents)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/accepted"
@@ -178,7 +177,7 @@ func (r *Repo) acceptAt(ctx context.Context, to map[string]tree.Hash) error {
 		if f.branch == r.inputsRef {
 			gone = append(gone, recorded)
 		}
-		if a.Dropped, err = r.dropping(a.Dropped, f.branch, gone...); err != nil {
+		if a.Dropped, err = letgo.Add(a.Dropped, f.branch, gone, r.refs[f.branch], r.isAncestor); err != nil {
 			return err
 		}
 		if commit, err = letgo.Stands(commit, *f.is, r.refs[f.branch], r.within); err != nil {
@@ -205,26 +204,6 @@ func (r *Repo) acceptAt(ctx context.Context, to map[string]tree.Hash) error {
 		r.accepted, r.unsaved = a, true
 	}
 	return r.saveAccepted()
-}
-
-// dropping adds to what was let go of those accepted heads of a branch that it does
-// not contain.
-func (r *Repo) dropping(was, branch string, accepted ...tree.Hash) (string, error) {
-	list := strings.FieldsFunc(was, func(c rune) bool { return c == ',' })
-	for _, h := range accepted {
-		if h.IsZero() {
-			continue
-		}
-		held, err := r.isAncestor(h, r.refs[branch])
-		if err != nil {
-			return was, err
-		}
-		line := strings.TrimPrefix(branch, "refs/heads/") + " " + h.String()
-		if !held && !slices.Contains(list, line) {
-			list = append(list, line)
-		}
-	}
-	return strings.Join(list, ","), nil
 }
 
 // moveRefs updates refs to commits that the remote has. A failed push is

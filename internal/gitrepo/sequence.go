@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 )
 
 // Trailers of ledger commits that this package and the trust root go by
@@ -25,27 +27,33 @@ type mark struct {
 }
 
 // numbered is a message with the trailers that depend on the parent: the number
-// of the commit, and the trust root where another one stood before.
+// of the commit, and the trust root where another one stood before. Where the commit
+// states which head of the ledger was let go of, its number is above that one's too:
+// agents that were told of it take no lower one.
 func (r *Repo) numbered(message string, parent tree.Hash) (string, error) {
 	m, err := r.markAt(parent)
 	if err != nil {
 		return "", err
 	}
+	branch := strings.TrimPrefix(r.ledgerRef, "refs/heads/")
+	for _, gone := range letgo.Heads(r.accepted.Dropped, branch) {
+		if r.store.has(gone) {
+			was, err := r.markAt(gone)
+			if err != nil {
+				return "", err
+			}
+			m.seq = max(m.seq, was.seq)
+		}
+	}
 	id := r.identity.Load()
-	lines := []string{fmt.Sprintf("%s: %s %d", LedgerTrailer, strings.TrimPrefix(r.ledgerRef, "refs/heads/"), m.seq+1)}
+	lines := []string{fmt.Sprintf("%s: %s %d", LedgerTrailer, branch, m.seq+1)}
 	if id.Root != "" && id.Root != m.root {
 		lines = append(lines, RootTrailer+": "+id.Root)
 	}
-	for _, d := range strings.Split(r.accepted.Dropped, ",") {
-		if d != "" {
-			lines = append(lines, DroppedTrailer+": "+d)
-		}
+	for _, d := range letgo.List(r.accepted.Dropped) {
+		lines = append(lines, DroppedTrailer+": "+d)
 	}
-	text := strings.Join(lines, "\n") + "\n"
-	if paragraphs := strings.Split(strings.TrimRight(message, "\n"), "\n\n"); len(paragraphs) < 2 || !strings.Contains(paragraphs[len(paragraphs)-1], ": ") {
-		text = "\n" + text
-	}
-	return message + text, nil
+	return gitobj.WithTrailers(message, lines), nil
 }
 
 // Sequence is the number of the newest ledger commit of ours that a head contains,

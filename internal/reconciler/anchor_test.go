@@ -252,3 +252,35 @@ func TestRootOfNewKeysTakesWhatItsFileAccepts(t *testing.T) {
 		t.Errorf("alarms %q, ready: %v", alarms, s.r.Ready())
 	}
 }
+
+// A repository is restored from a backup, and an operator accepts the loss: nothing is left
+// to decide, and clusters are told a number above all that they were told before.
+func TestRestoredLedgerIsToldWithAHigherNumber(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	backup := map[string]tree.Hash{"main": s.remote.Head("main"), "ledger": s.remote.Head("ledger")}
+	s.push(map[string]string{"intents/vision/other.yaml": intentOf("other", "2")})
+	s.rest()
+	before, _ := s.r.Instructions("paris")
+	for branch, head := range backup {
+		s.point("refs/heads/"+branch, head)
+	}
+	s.r.Reread()
+	if _, err := s.r.Round(t.Context()); err == nil || s.r.Newest() == nil {
+		t.Fatalf("both branches were set back: the round ends with %v, and the ledger that was read is the newest by %v", err, s.r.Newest())
+	}
+	for _, head := range backup {
+		if err := s.r.opts.Repo.AcceptRewrite(t.Context(), head); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.rest()
+	after, _ := s.r.Instructions("paris")
+	if after.Seq <= before.Seq || len(after.Provide) != 1 || after.Ledger != s.remote.Head("ledger").String() {
+		t.Errorf("before the restore paris was told number %d; after it number %d of %s with %d contracts, want a higher one of %s with 1", before.Seq, after.Seq, after.Ledger, len(after.Provide), s.remote.Head("ledger"))
+	}
+	if err := s.r.Newest(); err != nil {
+		t.Errorf("the ledger that was read is not the newest: %v", err)
+	}
+}

@@ -96,8 +96,8 @@ func (l *listeners) tell(everybody bool, clusters map[string]bool) {
 func (r *Reconciler) stand(in *inputs) {
 	r.opts.Traces.Follow(r.opts.Repo, in.heads.Ledger.Commit.Hash, in.ledger.Contracts())
 	last := r.standing.Load()
-	if last != nil && last.fleet == in.fleet && last.ledger == in.ledger {
-		return
+	if last != nil && last.fleet == in.fleet && last.ledger == in.ledger && last.commit == in.heads.Ledger.Commit.Hash {
+		return // a commit that changes no file has a number of its own
 	}
 	f := in.fleet
 	seq, err := r.opts.Repo.Sequence(in.heads.Ledger.Commit.Hash)

@@ -66,15 +66,24 @@ func (r *Reconciler) View() *View { return r.view.Load() }
 // to be elected: nothing can be planned before a leader has undone foreign edits.
 func (r *Reconciler) HasRead() bool { return r.hasRead.Load() }
 
+// Newest says why the ledger that was read may not be the remote's newest, or nil. Safe for
+// any goroutine.
+func (r *Reconciler) Newest() error {
+	if late := r.progress.Late(); late != "" {
+		return errors.New(late)
+	}
+	if v := r.View(); v.Trouble != "" {
+		return errors.New(v.Trouble)
+	}
+	return nil
+}
+
 // Ready says why the daemon is not ready to serve, or nil.
 func (r *Reconciler) Ready() error {
-	v := r.View()
-	late := r.progress.Late()
-	switch {
-	case late != "":
-		return errors.New(late)
-	case v.Trouble != "":
-		return errors.New(v.Trouble)
+	if err := r.Newest(); err != nil {
+		return err
+	}
+	switch v := r.View(); {
 	case v.Withheld != "":
 		return errors.New(v.Withheld)
 	case v.Deaf:

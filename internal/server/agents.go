@@ -19,6 +19,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
+	"github.com/fleetbroker/fleetbroker/internal/server/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 )
 
@@ -89,7 +90,7 @@ type agents struct {
 	Agents
 	slots   chan struct{}
 	storing *semaphore.Weighted // of bytes of reports that the store is told
-	rereads *rereads
+	claims  *ahead.Claims
 	legacy  *advertisements
 
 	mu   sync.Mutex
@@ -110,7 +111,7 @@ func newAgents(o Agents) *agents {
 	if o.Revocations == nil {
 		o.Revocations = new(Revocations)
 	}
-	return &agents{Agents: o, slots: make(chan struct{}, concurrentReports), storing: semaphore.NewWeighted(storedAtOnce), rereads: newRereads(), legacy: newAdvertisements(), busy: map[string]bool{}}
+	return &agents{Agents: o, slots: make(chan struct{}, concurrentReports), storing: semaphore.NewWeighted(storedAtOnce), claims: ahead.New(), legacy: newAdvertisements(), busy: map[string]bool{}}
 }
 
 // routes are what a caller who is known may ask.

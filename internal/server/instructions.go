@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/server/ahead"
 )
 
 // maxWait bounds a long poll.
@@ -38,7 +39,11 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	after, _ := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64) // none, or none that counts
-	in, ok := a.newer(ctx, cluster, r.URL.Query().Get("since"), after)
+	since := r.URL.Query().Get("since")
+	if a.setBack(cluster, after) {
+		since, after = "", 0 // the agent takes a lower number from a whole answer alone
+	}
+	in, ok := a.newer(ctx, cluster, since, after)
 	if !ok {
 		if err := a.vouches(cluster, after); err != nil {
 			w.Header().Set("Connection", "close")
@@ -50,6 +55,13 @@ func (a *agents) getInstructions(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	answerJSON(w, http.StatusOK, in)
+}
+
+// setBack reports whether an agent knows of a number that the ledger has no more: it has
+// asked for what follows that for long, and what was read here is the remote's newest.
+func (a *agents) setBack(cluster string, after uint64) bool {
+	in, _ := a.Broker.Instructions(cluster)
+	return a.claims.SetBack(cluster, in.Seq != 0 && in.Seq < after, a.Now()) && a.Broker.Newest() == nil
 }
 
 // vouches says why nobody here can say that what a cluster was told still holds.
@@ -71,9 +83,9 @@ func (a *agents) newer(ctx context.Context, cluster, since string, after uint64)
 		}
 		again := maxWait
 		if behind {
-			if again = a.rereads.take(cluster, a.Now()); again == 0 {
+			if again = a.claims.Take(cluster, a.Now()); again == 0 {
 				a.Broker.Reread()
-				again = rereadOf
+				again = ahead.Each
 			}
 		}
 		if !awaitNews(ctx, changed, again) {

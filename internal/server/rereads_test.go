@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"testing"
@@ -22,6 +23,7 @@ func (*behind) Instructions(string) (wire.Instructions, <-chan struct{}) {
 }
 func (b *behind) Reread()      { b.rereads++ }
 func (*behind) Vouches() error { return nil }
+func (*behind) Newest() error  { return errors.New("a round has failed") }
 
 // Agents that say that the ledger is further than it is, each as often as it may ask,
 // make the remote be asked once in 30 s each, and once in two seconds all together.

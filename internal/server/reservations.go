@@ -49,6 +49,9 @@ type Broker interface {
 	// Vouches says why what this replica knows of the ledger may be old, nil when it
 	// is as new as can be known.
 	Vouches() error
+	// Newest says why the ledger by which Instructions go may not be the newest that the
+	// remote has, nil when it is: the remote answers, and what it has was read.
+	Newest() error
 	// Reread asks the remote whether the ledger has moved. It returns at once.
 	Reread()
 	// Owed is what a cluster must provide, in the first form's words.

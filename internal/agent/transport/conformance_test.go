@@ -62,6 +62,7 @@ func (d *desk) Release(_ context.Context, cluster, id string) error {
 
 func (d *desk) Reread()        {}
 func (d *desk) Vouches() error { return nil }
+func (d *desk) Newest() error  { return nil }
 
 func (d *desk) Instructions(string) (wire.Instructions, <-chan struct{}) {
 	d.mu.Lock()

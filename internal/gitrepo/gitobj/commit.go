@@ -237,6 +237,16 @@ func Subject(message string) string {
 	return s
 }
 
+// WithTrailers is a message, which ends with a line break, with more trailers: lines
+// `Key: value`. They follow those that it has.
+func WithTrailers(message string, lines []string) string {
+	text := strings.Join(lines, "\n") + "\n"
+	if paragraphs := strings.Split(strings.TrimRight(message, "\n"), "\n\n"); len(paragraphs) < 2 || !strings.Contains(paragraphs[len(paragraphs)-1], ": ") {
+		text = "\n" + text
+	}
+	return message + text
+}
+
 // Trailers are the values of a trailer (`Key: value` lines of the last
 // paragraph), in order.
 func Trailers(message, key string) []string {

@@ -31,7 +31,8 @@
 //   - What a forge asks for is obeyed: nothing is pushed before the time that it
 //     named, an hour at most. Reads are held only by an answer to a read. Other replicas
 //     hear of it with the next Heartbeat (Holds, HeldElsewhere) and leave the forge alone as
-//     long, whoever decides; nobody hands on what it only heard.
+//     long, whoever decides; nobody hands on what it only heard. 503 is no limit of an
+//     account: it holds this process alone, for five minutes at most.
 //   - Held pushes were not sent: gitrepo.ErrHeld says so, and nobody has to find out
 //     what became of them.
 //

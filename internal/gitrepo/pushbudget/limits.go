@@ -17,6 +17,8 @@ const (
 	// maxHold is the longest that a forge is left alone by one answer: a proxy that
 	// answers "in 68 years" must not end the fleet.
 	maxHold = time.Hour
+	// maxAway is the longest for 503: a proxy on the way of one replica says it, of no account.
+	maxAway = 5 * time.Minute
 	// firstHold is how long it is left alone when it names no time; doubled by each
 	// further answer. It is what GitHub asks for.
 	firstHold = time.Minute
@@ -30,7 +32,8 @@ type hold struct {
 	why   string
 	// times is how often it was said since the last success.
 	times int
-	// own is until when by what it said to this process.
+	// own is until when by limits that it told this process: they are of the account, which
+	// replicas share.
 	own time.Time
 }
 
@@ -57,7 +60,11 @@ func Asked(answer *http.Response, now time.Time, times int) (until time.Time, wh
 		until = now.Add(firstHold << min(times, 6))
 	}
 	until = later(until, now.Add(time.Second))
-	if latest := now.Add(maxHold); until.After(latest) {
+	longest := maxHold
+	if answer.StatusCode == http.StatusServiceUnavailable {
+		longest = maxAway
+	}
+	if latest := now.Add(longest); until.After(latest) {
 		until = latest
 	}
 	return until, fmt.Sprintf("the git server answered %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
@@ -89,7 +96,10 @@ func (b *Budget) Answered(answer *http.Response) {
 		return
 	}
 	h.times++
-	h.until, h.own, h.why = later(h.at(now), until), later(h.own, until), why
+	h.until, h.why = later(h.at(now), until), why
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		h.own = later(h.own, until)
+	}
 	if !push { // who is asked for fewer reads does not push meanwhile
 		b.pushes.until, b.pushes.own, b.pushes.why = later(b.pushes.at(now), h.until), later(b.pushes.own, h.own), why
 	}
@@ -169,8 +179,9 @@ func stated(h http.Header, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// Holds is for how long the forge asks this process to be left alone with reads and with
-// pushes, as other replicas should know.
+// Holds is for how long the forge's limits ask this process to be left alone with reads and
+// with pushes, as other replicas should know. That it is unavailable (503) concerns this
+// process alone: another one may reach it by another way.
 func (b *Budget) Holds() (reads, pushes time.Duration) {
 	if b == nil {
 		return 0, 0

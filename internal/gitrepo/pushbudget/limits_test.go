@@ -49,6 +49,7 @@ func TestLimitsAreObeyed(t *testing.T) {
 		"403 of GitLab":       {answer(true, 403, "", "RateLimit-Remaining", "0", "RateLimit-Reset", reset), 5 * time.Minute},
 		"403 without a right": {answer(true, 403, "Write access to repository not granted."), 0},
 		"503 with a time":     {answer(true, 503, "", "Retry-After", "20"), 20 * time.Second},
+		"503 for too long":    {answer(true, 503, "", "Retry-After", "3600"), 5 * time.Minute},
 		"503":                 {answer(true, 503, "upstream"), 0},
 		"401":                 {answer(true, 401, "", "Retry-After", "20"), 0},
 		"taken":               {answer(true, 200, "rate limit", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset), 0},
@@ -206,5 +207,30 @@ func TestLimitsHoldAllReplicas(t *testing.T) {
 	none.HeldElsewhere(time.Minute, time.Minute)
 	if reads, pushes := none.Holds(); reads != 0 || pushes != 0 || none.Reads() != nil {
 		t.Error("a budget that is none holds something")
+	}
+}
+
+// A proxy that answers one replica 503 holds that one, for minutes, and no other; a limit
+// that came before goes on holding all.
+func TestUnavailableHoldsOneReplica(t *testing.T) {
+	w := &watch{noon}
+	told := New(Options{Now: w.now, Sleep: w.sleep})
+	for _, push := range []bool{false, true} {
+		told.Answered(answer(push, 503, "", "Retry-After", "3600"))
+	}
+	if reads, pushes := told.Holds(); reads != 0 || pushes != 0 {
+		t.Errorf("others are to hold reads for %s, pushes for %s", reads, pushes)
+	}
+	if told.Reads() == nil || told.Err() == nil {
+		t.Errorf("it is not held itself: reads %v, pushes %v", told.Reads(), told.Err())
+	}
+	told.Answered(answer(false, 429, "", "Retry-After", "60"))
+	told.Answered(answer(false, 503, "", "Retry-After", "3600"))
+	if reads, pushes := told.Holds(); reads != time.Minute || pushes != time.Minute {
+		t.Errorf("after a limit of a minute others are to hold reads for %s, pushes for %s", reads, pushes)
+	}
+	w.at = w.at.Add(5 * time.Minute)
+	if err := told.Reads(); err != nil {
+		t.Errorf("held for longer than five minutes: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
@@ -29,7 +28,8 @@ func Takes(p *planner.Plan) []string {
 }
 
 // Outdated reports whether a provider of which a plan takes more has less than the
-// market had that the plan was made on, so that another plan is to be made. newest
+// market had that the plan was made on, or is not what it was, so that another plan is to
+// be made. newest
 // makes the market know what providers offer at this moment; nil: the market knows
 // all there is, and nothing is looked at.
 func Outdated(ctx context.Context, newest func(context.Context, []string) error, p *planner.Plan, was *market.Snapshot, now func() *market.Snapshot) (bool, error) {
@@ -47,32 +47,4 @@ func Outdated(ctx context.Context, newest func(context.Context, []string) error,
 		}
 	}
 	return false, nil
-}
-
-// less reports whether offers have less of anything than they had: they do not sell
-// any more, or have less capacity, or more of it is used or held.
-func less(was, is []*model.Offer) bool {
-	now := make(map[string]*model.Offer, len(is))
-	for _, o := range is {
-		now[o.Flavor.Metadata.Name] = o
-	}
-	for _, old := range was {
-		o := now[old.Flavor.Metadata.Name]
-		if o == old || old.State != model.Fresh {
-			continue
-		}
-		if o == nil || o.State != model.Fresh || o.Flavor.Spec.Cordon && !old.Flavor.Spec.Cordon {
-			return true
-		}
-		a, b := &old.Flavor.Spec, &o.Flavor.Spec
-		if !b.Capacity.Covers(a.Capacity) || !a.Used.Covers(b.Used) {
-			return true
-		}
-		for slice, held := range b.Held {
-			if !a.Held[slice].Covers(held) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -62,20 +62,22 @@ func New(config *rest.Config, namespace string) (*API, error) {
 	return &API{client: c, namespace: namespace, again: make(chan struct{}, 1)}, nil
 }
 
-// Installed reports whether the cluster serves the kinds. An error means that it
-// is not known.
+// Installed reports whether the cluster serves the kinds, of which an account without rights
+// learns too where one is missing. An error means that it is not known, or that they may not
+// be read.
 func (a *API) Installed(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	var unread error
 	for _, list := range []client.ObjectList{&marketcrd.AdvertisementList{}, &marketcrd.HeartbeatList{}, &marketcrd.AdvertisementPartList{}, &marketcrd.ObservationList{}} {
 		switch err := a.client.List(ctx, list, client.InNamespace(a.namespace), client.Limit(1)); {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("look for the market's store: %w", err)
+		case err != nil && unread == nil:
+			unread = fmt.Errorf("look for the market's store: %w", err)
 		}
 	}
-	return true, nil
+	return unread == nil, unread
 }
 
 // Advertisement implements store.API.
