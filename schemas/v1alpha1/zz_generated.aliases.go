@@ -552,8 +552,6 @@ const (
 	IntentSuspended          = kinds.IntentSuspended
 	IntentDone               = kinds.IntentDone
 	IntentReleasing          = kinds.IntentReleasing
-	MinSilence               = kinds.MinSilence
-	MaxSilence               = kinds.MaxSilence
 	DefaultFrozenFor         = kinds.DefaultFrozenFor
 	DefaultMaxAhead          = kinds.DefaultMaxAhead
 	DefaultLead              = kinds.DefaultLead
