@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"

@@ -87,7 +87,7 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"GPUs of two vendors":      row("resources: {nvidia.com/gpu: 1, amd.com/gpu: 1}", "nvidia.com/gpu asks for GPUs a second time", nil),
 		"half a GPU as pods ask":   row("resources: {nvidia.com/gpu: 500m}", `spec.resources.nvidia.com/gpu: "500m": must be a whole number`, nil),
 		"no GPU as pods ask":       row("resources: {nvidia.com/gpu: 0}", "a count of 0 asks for no GPU; leave gpu out where none is wanted", nil),
-		"an empty alternative":     row(plain+", alternatives: [{}]", "warning: spec.alternatives[0] asks for what spec.resources asks for", nil),
+		"an empty alternative":     row(plain+", alternatives: [{}]", "spec.alternatives[0] asks for what spec.resources asks for", nil),
 		"a no-break space":         row("resources: {\u00a0cpu: 1}", `unknown resource "\u00a0cpu": a no-break space (U+00A0) is next to cpu`, nil),
 		"count before the model":   row("resources: {gpu: 8xH100}", "", gpu(8, "", "H100")),
 		"count, spaced":            row("resources: {gpu: 8 x H100}", "", gpu(8, "", "H100")),

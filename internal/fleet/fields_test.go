@@ -44,7 +44,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"fleet", "policies: [{name: eu, match: {models: [\"\"]}, require: \"true\"}]", "spec.policies[0].match.models[0] is empty"},
 		{"fleet", "policies: [{name: eu, match: {aboveHourly: \"-1\"}, require: \"true\"}]", "spec.policies[0].match.aboveHourly: -1 is negative"},
 		{"fleet", "policies: [{name: eu, match: {models: [H100]}, require: flavor.prise.hourly < 1.0}]", `:5:65: spec.policies[0].require: unknown field "prise"`},
-		{"fleet", "safety: {silence: 30s}", ":5:19: spec.safety.silence: 30s is not between 45s and 24h"},
+		{"fleet", "safety: {silence: 30s}", ":5:21: spec.safety.silence: 30s is not between 45s and 24h"},
 		{"fleet", "safety: {silence: 48h}", "spec.safety.silence: 48h is not between 45s and 24h"},
 		{"fleet", "safety: {maxEnds: -1}", "spec.safety.maxEnds: -1 is less than 0"},
 		{"fleet", "writeBack: {pushes: {perMinute: -1}}", "spec.writeBack.pushes.perMinute: -1 is not between 0 and 6000"},
