@@ -395,6 +395,15 @@ func TestFigures(t *testing.T) {
 	if page := d.get(t, "/ui/intents/nlp/giant/offers").Body.String(); !strings.Contains(page, `data-l="Free">28<`) {
 		t.Error("the 28 free GPUs of berlin/a100-pool are not shown")
 	}
+	for _, o := range b.W.Offers {
+		if o.Flavor.Metadata.Name == "h100-pool" {
+			o.Price = &v1alpha1.Price{Currency: "EUR", PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("2.85"), "memoryGi": v1alpha1.MustDecimal("0.003")}}
+		}
+	}
+	d.show(b)
+	if page := d.get(t, "/ui/flavors/paris/h100-pool").Body.String(); !strings.Contains(page, "<dt>memoryGi</dt><dd>0.003 EUR</dd>") || !strings.Contains(page, "<dd>2.85 EUR</dd>") {
+		t.Error("a price below a cent is not shown as it is")
+	}
 	if page := d.get(t, "/ui/cost").Body.String(); !strings.Contains(page, "vision") {
 		t.Error("the cost page does not name vision")
 	}
