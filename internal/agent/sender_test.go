@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
@@ -24,8 +25,9 @@ var quiet = slog.New(slog.DiscardHandler)
 // broker remembers what it was sent, answers as a market would, and fails when
 // told to.
 type broker struct {
-	t  *testing.T
-	mu sync.Mutex
+	lines logtest.Lines // what the agent logs of it
+	t     *testing.T
+	mu    sync.Mutex
 	// last is the generation of the list it knows, zero for none.
 	last wire.Generation
 	// fail answers instead, while it is set.
@@ -105,9 +107,10 @@ func scene(t *testing.T, act func(b *broker, post func(names ...string), results
 	synctest.Test(t, func(t *testing.T) {
 		start = time.Now()
 		b, hung := &broker{t: t}, &board{}
+		log := b.lines.Logger()
 		var mu sync.Mutex
 		counts := map[string]int{}
-		s := &sender{broker: "b", line: b, board: hung, interval: 30 * time.Second, now: time.Now, log: quiet, observe: func(_, result string) {
+		s := &sender{broker: "b", line: b, board: hung, interval: 30 * time.Second, now: time.Now, log: log, observe: func(_, result string) {
 			mu.Lock()
 			defer mu.Unlock()
 			counts[result]++
@@ -260,6 +263,7 @@ func TestABrokerThatFailsIsTriedAgainAndHearsTheNewest(t *testing.T) {
 		if r := results(); r["failed"] < 6 || r["accepted"] != 2 {
 			t.Errorf("counted %v", r)
 		}
+		b.lines.Wants(t, "FB1029", "FB1030")
 	})
 }
 

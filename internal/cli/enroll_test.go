@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -19,6 +19,7 @@ import (
 
 // door is an enroller on a repository in memory, and time that stands still.
 type door struct {
+	lines logtest.Lines
 	*enroller
 	remote *memremote.Remote
 	at     time.Time
@@ -44,7 +45,7 @@ func newDoor(t *testing.T) *door {
 	if _, err := repo.Fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.enroller = newEnroller(func() (bool, string) { return d.open, "add {file}" }, repo.Propose, now, slog.New(slog.DiscardHandler))
+	d.enroller = newEnroller(func() (bool, string) { return d.open, "add {file}" }, repo.Propose, now, d.lines.Logger())
 	return d
 }
 
@@ -95,6 +96,7 @@ func TestAnUnknownClusterIsProposedOnce(t *testing.T) {
 	if d.knock(t, "oslo"); !d.branch("oslo") {
 		t.Error("the cluster is never proposed again")
 	}
+	d.lines.Wants(t, "FB1049")
 }
 
 func TestAClosedFleetProposesNothing(t *testing.T) {
@@ -138,6 +140,7 @@ func TestProposalsAreLimited(t *testing.T) {
 	if len(d.queue) != proposalQueue {
 		t.Errorf("%d wait, want %d", len(d.queue), proposalQueue)
 	}
+	d.lines.Wants(t, "FB1047")
 }
 
 func TestAProposalThatFailsIsTriedAgainLater(t *testing.T) {
@@ -153,6 +156,7 @@ func TestAProposalThatFailsIsTriedAgainLater(t *testing.T) {
 	if got := d.knock(t, "oslo"); got != "EnrollmentPending" || !d.branch("oslo") {
 		t.Errorf("a minute later: %s, branch %v", got, d.branch("oslo"))
 	}
+	d.lines.Wants(t, "FB1048")
 }
 
 // TestWhatIsProposedIsAFile: also for names that YAML takes for something else.

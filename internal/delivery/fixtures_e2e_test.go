@@ -5,6 +5,7 @@ package delivery
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
@@ -93,6 +95,7 @@ type rig struct {
 	mu       sync.Mutex
 	writes   []string // "METHOD path", leases left out
 	confirms atomic.Int32
+	lines    logtest.Lines // what it logs
 	// root is what the ledger says, by consumer; missing: what was delivered last.
 	root sync.Map
 }
@@ -119,9 +122,11 @@ func newRig(t *testing.T, access Access, edit func(*Options)) *rig {
 			}
 		}},
 	}
+	var to io.Writer = &r.lines
 	if testing.Verbose() {
-		options.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		to = io.MultiWriter(to, os.Stderr)
 	}
+	options.Log = slog.New(slog.NewTextHandler(to, nil))
 	if edit != nil {
 		edit(&options)
 	}

@@ -108,6 +108,7 @@ func testTwoFleets(t *testing.T, access testAccess) {
 		o := all["vision-train-0-aaaa"]
 		return o.Gone()
 	})
+	b.lines.Wants(t, "FB1077") // the clash
 	// The namespace of another fleet is not offloaded, labelled or let go.
 	space := desiredOf(t, fleetB, contract("rome", "serve", in("b")), contract("rome", "other", in("a")))
 	b.deliver(space)
@@ -236,4 +237,5 @@ func testAdoption(t *testing.T, access testAccess) {
 	if u := rome.get(sliceKey("stray")); set.Has(u) {
 		t.Error("what was left was taken later")
 	}
+	now.lines.Wants(t, "FB1071", "FB1076") // adopted; and before, the daemon of before
 }

@@ -178,6 +178,7 @@ func TestRootKeepsAnUnlistedDaemonFromWriting(t *testing.T) {
 			if err := s.r.Ready(); err == nil || !strings.Contains(err.Error(), "list ledger") {
 				t.Errorf("ready says %v", err)
 			}
+			s.lines.Wants(t, "FB1190")
 		})
 	}
 }

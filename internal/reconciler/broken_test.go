@@ -276,6 +276,7 @@ func TestBrokenLedgerIsUndone(t *testing.T) {
 					t.Errorf("delivery was told of something new")
 				}
 				s.expect(s.rest())
+				s.lines.Wants(t, "FB1121")
 				// After a restart without any memory too.
 				s.start()
 				s.expect(s.rest())

@@ -59,20 +59,21 @@ func TestAllowEnds_OnALaterCommitWithTheSameEnds(t *testing.T) {
 		// returned.
 		after func(*story, tree.Hash) tree.Hash
 		ends  bool
+		says  string // code of the line that says why not, "" for none
 	}{
-		"the commit itself": {func(_ *story, gone tree.Hash) tree.Hash { return gone }, true},
+		"the commit itself": {func(_ *story, gone tree.Hash) tree.Hash { return gone }, true, ""},
 		"a later commit": {func(s *story, gone tree.Hash) tree.Hash {
 			s.push(map[string]string{"README.md": "Moved on\n"})
 			return gone
-		}, true},
+		}, true, ""},
 		"a later one that deletes more": {func(s *story, gone tree.Hash) tree.Hash {
 			s.delete("intents/vision/stays.yaml")
 			return gone
-		}, false},
+		}, false, "FB1106"},
 		"a later one that asks for more": {func(s *story, gone tree.Hash) tree.Hash {
 			s.push(map[string]string{"intents/vision/new.yaml": intentOf("new", "1")})
 			return gone
-		}, true},
+		}, true, ""},
 		"an earlier commit": {func(s *story, gone tree.Hash) tree.Hash {
 			data, err := s.remote.Objects().Commit(gone)
 			if err != nil {
@@ -83,9 +84,9 @@ func TestAllowEnds_OnALaterCommitWithTheSameEnds(t *testing.T) {
 				s.t.Fatal(err)
 			}
 			return c.Parents[0]
-		}, false},
-		"a commit of the ledger": {func(s *story, _ tree.Hash) tree.Hash { return s.remote.Head("ledger") }, false},
-		"no commit":              {func(*story, tree.Hash) tree.Hash { return tree.BlobHash([]byte("x")) }, false},
+		}, false, "FB1106"},
+		"a commit of the ledger": {func(s *story, _ tree.Hash) tree.Hash { return s.remote.Head("ledger") }, false, "FB1104"},
+		"no commit":              {func(*story, tree.Hash) tree.Hash { return tree.BlobHash([]byte("x")) }, false, "FB1104"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, gone := emptied(t)
@@ -97,6 +98,9 @@ func TestAllowEnds_OnALaterCommitWithTheSameEnds(t *testing.T) {
 			s.r.opts.AllowEnds = leave
 			if n := s.released(); (n > 0) != c.ends {
 				t.Errorf("%d releases with leave for %s", n, leave.Short())
+			}
+			if c.says != "" {
+				s.lines.Wants(t, c.says)
 			}
 		})
 	}

@@ -230,6 +230,7 @@ func TestLimits_ThatCameLaterNameAndKeep(t *testing.T) {
 	if held() != 0 {
 		t.Errorf("%d contracts outlive their terms", held())
 	}
+	s.lines.Wants(t, "FB1193")
 }
 
 // Of what people should look at of a provider its own agent hears, once a day.
@@ -269,4 +270,5 @@ func TestConditions_GoToTheProvidersAgent(t *testing.T) {
 	if rome, _ := s.r.Instructions("rome"); len(rome.News) != 0 {
 		t.Errorf("rome hears %+v", rome.News)
 	}
+	s.lines.Wants(t, "FB1144")
 }

@@ -203,6 +203,7 @@ func TestOwnPullRequestsAreMergedWhenTheyMay(t *testing.T) {
 	if s.contracts() != 1 || p.open != nil || s.clusters.desired["rome"].Tree.IsZero() {
 		t.Errorf("it was not merged when it could be: %q", p.calls)
 	}
+	s.lines.Wants(t, "FB1188")
 }
 
 func TestBranchOfOffersThatSomebodyElsePushedTo(t *testing.T) {
@@ -222,6 +223,12 @@ func TestBranchOfOffersThatSomebodyElsePushedTo(t *testing.T) {
 	if s.remote.Head(gitrepo.OfferBranch) != theirs {
 		t.Error("somebody's commit was overwritten")
 	}
+	s.delete("intents/vision/train.yaml") // nothing is left to decide, and their branch stays
+	s.r.Reread()
+	if _, err := s.r.Round(context.Background()); err != nil || s.remote.Head(gitrepo.OfferBranch) != theirs {
+		t.Errorf("with nothing to decide: %v, the branch is at %s", err, s.remote.Head(gitrepo.OfferBranch))
+	}
+	s.lines.Wants(t, "FB1189")
 	s.remote.SetRef("refs/heads/"+gitrepo.OfferBranch, tree.Hash{})
 	s.rest()
 }

@@ -55,4 +55,5 @@ func TestABrokenRevocationListKeepsTheLastGoodOne(t *testing.T) {
 	if force != "good 2" {
 		t.Errorf("beside a broken fleet.yaml %q is in force", force)
 	}
+	s.lines.Wants(t, "FB1171", "FB1183")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -72,6 +73,7 @@ type story struct {
 	pushes   *pushbudget.Budget
 	leads    func() bool
 	tracer   *tracing.Tracer // nil: off
+	lines    logtest.Lines   // what it logs
 }
 
 var ada = gitobj.Person{Name: "Ada L.", Email: "ada@example.org", When: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -107,7 +109,7 @@ func (s *story) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer, Pushes: s.pushes, Leads: s.leads, Tracer: s.tracer, Traces: traced.NewKeeper(s.tracer, "")})
+	s.r = New(Options{Repo: repo, Ledger: s.ledger, Market: market.New(market.Options{Now: now}), Delivery: s.clusters, Now: now, Root: s.root, Signer: s.signer, Pushes: s.pushes, Leads: s.leads, Tracer: s.tracer, Traces: traced.NewKeeper(s.tracer, ""), Log: s.lines.Logger()})
 }
 
 func (s *story) push(files map[string]string) {
@@ -369,6 +371,7 @@ func TestRefusalOfOneIntent(t *testing.T) {
 	if v := s.r.View(); len(v.Refused) != 1 || !strings.Contains(v.Refused[0].Cause.Error(), "policy says no") {
 		t.Error("nothing tells an operator of the refusal")
 	}
+	s.lines.Wants(t, "FB1135")
 }
 
 func TestForeignEditIsUndoneByName(t *testing.T) {
@@ -395,6 +398,7 @@ func TestForeignEditIsUndoneByName(t *testing.T) {
 	if after.Root != before.Root {
 		t.Error("the ledger is not what it was before the foreign edit")
 	}
+	s.lines.Wants(t, "FB1122")
 }
 
 // Somebody sets the ledger's tree back by a commit on top. Nothing is confirmed by

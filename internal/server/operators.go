@@ -85,7 +85,7 @@ func NewOperators(o Operators) http.Handler {
 
 // register has all routes beside those of logins.
 func (o *Operators) register(mux *routes.Mux) {
-	mux.Handle("GET /metrics", o.Metrics.Handler())
+	mux.Handle("GET /metrics", o.metrics())
 	mux.HandleFunc("GET "+healthPath, o.healthz)
 	mux.HandleFunc("GET "+readyPath, o.readiness(o.Ready))
 	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
@@ -103,6 +103,18 @@ func (o *Operators) register(mux *routes.Mux) {
 	}
 }
 
+// metrics are no reader's: their labels name tenants, with budgets and spend.
+func (o *Operators) metrics() http.Handler {
+	serve := o.Metrics.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := identityOf(r); id.Role == pki.Reader {
+			refuse(w, http.StatusForbidden, "Forbidden", "the certificate of %s is a reader's, and metrics name tenants: show an operator's, or a token that may get /metrics", id.Name)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	})
+}
+
 func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
 	if o.Alive == nil {
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -112,7 +124,7 @@ func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	case o.hidden(r):
-		refuse(w, http.StatusInternalServerError, "Unhealthy", "ask with a token or certificate to be told why")
+		refuse(w, http.StatusInternalServerError, "Unhealthy", "ask with a token or an operator's certificate to be told why")
 	default:
 		refuse(w, http.StatusInternalServerError, "Unhealthy", "%v", err)
 	}
@@ -181,5 +193,7 @@ func ascii(text []byte) string {
 }
 
 // hidden reports whether reasons, which name tenants and clusters, are kept
-// from who asks.
-func (o *Operators) hidden(r *http.Request) bool { return o.Guard != nil && anonymous(r) }
+// from who asks: a probe that shows nothing, and a reader.
+func (o *Operators) hidden(r *http.Request) bool {
+	return o.Guard != nil && (anonymous(r) || identityOf(r).Role == pki.Reader)
+}

@@ -38,7 +38,7 @@ func TestTheBrokersCertificateIsRenewedWithoutARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Log: quiet})})
+	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, f.lines.Logger()), Handler: NewAgents(Agents{Reports: f.market, Market: f.market, Log: quiet})})
 	shown := func(client *http.Client) *big.Int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.address+"/healthz", nil)
@@ -65,4 +65,11 @@ func TestTheBrokersCertificateIsRenewedWithoutARestart(t *testing.T) {
 	if got := shown(old); got.Cmp(first) != 0 {
 		t.Errorf("the connection that stood was cut: it is shown %s", got)
 	}
+	if err := os.WriteFile(filepath.Join(dir, pki.CertFile), []byte("-----BEGIN NOTHING-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(f.client(paris, nil)); got.Cmp(second) != 0 {
+		t.Errorf("with a file that is broken, a new connection is shown %s, want %s as before", got, second)
+	}
+	f.lines.Wants(t, "FB1052")
 }

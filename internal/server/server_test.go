@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -38,6 +39,7 @@ type fleet struct {
 	revocations *Revocations
 	address     string
 	metrics     *Metrics
+	lines       logtest.Lines // of the agents' port
 
 	mu  sync.Mutex
 	now time.Time // stands still; zero is the real clock
@@ -135,7 +137,7 @@ func startFleet(t *testing.T) *fleet {
 	f := &fleet{t: t, market: &recorder{}, revocations: new(Revocations), metrics: NewMetrics(), now: time.Now()}
 	files := f.certify()
 	handler := NewAgents(Agents{
-		Reports: f.market, Market: f.market, Revocations: f.revocations, Metrics: f.metrics, Log: quiet, Now: f.clock,
+		Reports: f.market, Market: f.market, Revocations: f.revocations, Metrics: f.metrics, Log: f.lines.Logger(), Now: f.clock,
 		Enrolled: func(cluster string) bool { return cluster != "stranger" },
 	})
 	f.address = "https://" + run(t, Port{Name: "agents", Address: "127.0.0.1:0", TLS: AgentTLS(files, f.revocations, quiet), Handler: handler})
@@ -433,6 +435,7 @@ func TestMarketsRefusalsReachTheAgent(t *testing.T) {
 			t.Errorf("generation %q: answered %d %s", generation, status, body)
 		}
 	}
+	f.lines.Wants(t, "FB1149")
 }
 
 func TestHandshake(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 )
 
@@ -133,6 +134,7 @@ func TestKeeper_DeadlineOfAHead(t *testing.T) {
 	r.source("own", "vision")
 	head := r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, false)
 	r.round()
+	logtest.Wants(t, r.log.String(), "FB1161")
 	if st := r.of("own"); !strings.Contains(st.Frozen, "is not read within 1ns: have the team make it smaller") || st.Head != head.String() {
 		t.Errorf("frozen for %q, want that it took too long", st.Frozen)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/letgo"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -70,6 +72,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("of a file that cannot be read: %q, want %q", g, want)
 		}
 	}
+	logtest.Wants(t, log.String(), "FB1180")
 	if n := strings.Count(log.String(), "cannot be read again"); n != 1 {
 		t.Errorf("reported %d times:\n%s", n, log.String())
 	}
@@ -85,6 +88,10 @@ func TestFollow(t *testing.T) {
 	if with.Digest() != root.Digest() {
 		t.Error("an entry changes the digest of the keys, so that what was accepted counts no more")
 	}
+	entry := letgo.Entry{Branch: "refs/heads/ledger"}
+	f.Accepted("refs/heads/ledger", entry.Commit)
+	f.Unreached(entry)
+	logtest.Wants(t, log.String(), "FB1181", "FB1182")
 	if trust.Follow("", nil, time.Now, nil) != nil {
 		t.Error("no file is followed")
 	}

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +39,12 @@ func (r remote) Info(h tree.Hash) (gitrepo.Commit, error) {
 func audited(t testing.TB) (d *daemon, foreign tree.Hash) {
 	t.Helper()
 	s := story.Lived(t, "ledger", nil, "")
+	puts := map[string][]byte{"contracts/vision/00/x/y.yaml": []byte("z: 1\n")}
+	for i := range 6 {
+		puts[fmt.Sprintf("contracts/vision/00/x/z%d.yaml", i)] = []byte("z: 1\n")
+	}
 	var err error
-	if foreign, err = s.Remote.Commit("ledger", gitobj.Person{Name: "Eve <script>", Email: "eve@example.org", When: s.At}, strings.Join(hostile.Texts(), " ")[:500]+"\n", gitobj.Change{Puts: map[string][]byte{"contracts/vision/00/x/y.yaml": []byte("z: 1\n")}}); err != nil {
+	if foreign, err = s.Remote.Commit("ledger", gitobj.Person{Name: "Eve <script>", Email: "eve@example.org", When: s.At}, strings.Join(hostile.Texts(), " ")[:500]+"\n", gitobj.Change{Puts: puts}); err != nil {
 		t.Fatal(err)
 	}
 	d = newDaemonWith(t, func(o *ui.Options) { o.History, o.Audited = remote{s.Remote}, remote{s.Remote} })
@@ -95,6 +100,10 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	text := d.get(t, "/ui/audit").Body.String()
+	more := len(all.Rows.Items[0].Violations) - 4 // what is folded
+	if want := fmt.Sprintf(`<details id="v-%s"><summary>%d more findings</summary>`, foreign, more); more < 3 || !strings.Contains(text, want) || strings.Count(text, `<p class="reason">`) != more+4 || strings.Count(text, "<details") != strings.Count(text, "</details>") {
+		t.Errorf("%d findings of one commit: the page lacks %s, or some of them", more+4, want)
+	}
 	if strings.Count(text, "<script") != 1 || !strings.Contains(text, "Violates") || !strings.Contains(text, "contracts/vision/00/x/y.yaml") {
 		t.Error("the page shows markup of a message, or not what is wrong")
 	}

@@ -21,14 +21,14 @@ import (
 type Capacity interface {
 	// Start begins one; the error is a *scenario.Bad or *scenario.Busy, or the daemon's own.
 	Start(who string, in *scenario.Input, c scenario.Change) (scenario.Job, error)
-	// Of are somebody's, of all replicas of the daemon, the newest first, and the replicas
-	// that did not say theirs.
+	// Of are the jobs of one person, of all replicas of the daemon, the newest first, and the
+	// replicas that did not answer.
 	Of(ctx context.Context, who string) (all []scenario.Job, silent []string)
 	// Job is one of them; the error is scenario.ErrNone or a *scenario.Away.
 	Job(ctx context.Context, who, id string) (scenario.Job, error)
-	// Cancel ends one of somebody's; the errors are those of Job.
+	// Cancel ends a job of one person; the errors are those of Job.
 	Cancel(ctx context.Context, who, id string) error
-	// Gave reports whether a page of another replica gave somebody a token.
+	// Gave reports whether a page of another replica gave this person a token.
 	Gave(ctx context.Context, replica, who, token string) bool
 }
 
@@ -101,7 +101,7 @@ func capacityJobPage(c *call) (any, error) {
 	return &CapacityJobAnswer{Token: c.ui.tokens.give(c.who.Identity, c.ui.opts.Now()), Job: job}, nil
 }
 
-// notHad says why somebody does not get a simulation.
+// notHad is why a simulation is refused or not found.
 func notHad(err error) error {
 	var away *scenario.Away
 	switch {

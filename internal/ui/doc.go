@@ -5,7 +5,7 @@
 //	pages.go     which pages there are, and what each shows
 //	offers.go    every offer towards one intent, which costs a plan
 //	history.go   the ledger's commits, newest first, read once each
-//	audit.go      the same commits with what the audit says of them (package judge)
+//	audit.go     the same commits with what the audit says of them (package judge)
 //	files.go      who changed the files behind a page (package changes)
 //	capacity.go   simulations: the only requests that begin or end something
 //	tokens.go    what a page gives its reader to begin and end them
@@ -27,10 +27,11 @@
 //     fleet by themselves.
 //   - All text that people, agents or clusters wrote goes through escape.Line and the
 //     escaping of html/template, whichever template writes it (render.go).
-//   - Whoever looks gets what their Viewer may see and no more (package view).
+//   - A caller gets what their Viewer may see and no more (package view): a test lists every
+//     route with what a reader's certificate is answered (certificate_test.go).
 //   - A request costs at most one model a round, and a plan only for offers, one at a time.
 //
-// Who looks is found out before (internal/server, with its package login for people who sign
-// in); Say writes the pages of that. The cli makes the handler and tells it of rounds (Changed). All of it is safe for
-// concurrent use.
+// Callers are authenticated before (internal/server, and its package login for people who
+// sign in); Say writes the pages of that. The cli makes the handler and reports rounds to it
+// (Changed). All of it is safe for concurrent use.
 package ui

@@ -26,7 +26,7 @@ func (u *UI) costCSV(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="cost.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month", "idle contracts", "idle per hour"}) // a client that has gone is nobody to answer
+	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month", "idle contracts", "idle per hour"}) // fails where the client is gone
 	for _, row := range p.Rows.Items {
 		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month, strconv.Itoa(row.Idle), row.IdleHourly.String()})
 	}

@@ -93,7 +93,7 @@ func (r *renderer) write(w http.ResponseWriter, status int, name string, d *docu
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that has gone is nobody to answer
+	_, _ = w.Write(b.Bytes()) // fails where the client is gone
 }
 
 // visible puts every value that a template writes through line, so that no template can
@@ -139,7 +139,7 @@ func line(v any) any {
 		return ""
 	}
 	r := reflect.ValueOf(v)
-	if r.Kind() == reflect.Pointer { // its address is nobody's business
+	if r.Kind() == reflect.Pointer { // an address in memory is never shown
 		if r.IsNil() {
 			return ""
 		}

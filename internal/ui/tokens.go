@@ -34,7 +34,7 @@ func (u *UI) ShareTokens(key []byte) {
 	}
 }
 
-// Given reports whether a page of this replica, or of one that shares its key, gave somebody
+// Given reports whether a page of this replica, or of one that shares its key, gave a person
 // a token, and not too long ago.
 func (u *UI) Given(who, token string) bool { return u.tokens.taken(token, who, u.opts.Now()) }
 

@@ -153,7 +153,7 @@ func secure(h http.Header) {
 	h.Set("Vary", "Authorization, Cookie")
 }
 
-// Changed says that a round is over. It never blocks, and costs nothing while nobody
+// Changed reports that a round is over. It never blocks, and costs nothing while no page
 // follows.
 func (u *UI) Changed() { u.streams.wake() }
 
@@ -346,7 +346,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 		status, doc = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written","reason":"Internal"}`)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(append(escape.JSON(doc), '\n')) // a client that has gone is nobody to answer
+	_, _ = w.Write(append(escape.JSON(doc), '\n')) // fails where the client is gone
 }
 
 // refuse answers with an error, as JSON or as a page.

@@ -168,10 +168,16 @@ func TestHostileTexts(t *testing.T) {
 		c.Spec.Intent.Author = all
 		c.Status.History = append(c.Status.History, v1alpha1.PhaseChange{Phase: v1alpha1.PhaseDegraded, At: plantest.Start, Message: all})
 	}
+	b.Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
+		s.Members, s.Namespaces = []string{all}, []string{all}
+	})
+	for _, in := range b.W.Intents {
+		in.Metadata.Labels = map[string]string{"team": all}
+	}
 	d.show(b, view.Notice{Level: "error", Text: all})
 	for _, path := range append(paths(t, b), "/nothing", "/intents/a/%3Cscript%3E", "/contracts?q=%3Cscript%3Ealert(1)%3C/script%3E&state=%22%3E%3Cb%3E") {
 		text := d.get(t, "/ui"+path).Body.String()
-		for _, tag := range []string{"<script>", "<img src=x", "<svg/onload", "<a href=https", "<style>", "<plaintext", "<details open ontoggle", "<!--", "javascript:alert(1)\""} {
+		for _, tag := range []string{"<script>", "<img src=x", "<svg/onload", "<a href=https", "<style>", "<plaintext", "<details open ontoggle", "<!--", "javascript:alert(1)\"", "<iframe", "<meta http-equiv", "<base", "onfocus='alert", "</script><script"} {
 			if strings.Contains(text, tag) {
 				t.Errorf("%s has %q", path, tag)
 			}
@@ -182,8 +188,19 @@ func TestHostileTexts(t *testing.T) {
 				break
 			}
 		}
-		if strings.Count(text, "<script") != 1 {
-			t.Errorf("%s has %d scripts", path, strings.Count(text, "<script"))
+		for _, once := range []string{"<script", "</title>", "</html>"} {
+			if n := strings.Count(text, once); n != 1 {
+				t.Errorf("%s has %s %d times", path, once, n)
+			}
+		}
+	}
+	rows, err := csv.NewReader(d.get(t, "/api/ui/cost.csv?by=label:team&month=all").Body).ReadAll()
+	if err != nil || len(rows) < 2 {
+		t.Fatalf("%v, %d rows", err, len(rows))
+	}
+	for _, row := range rows[1:] {
+		if i := strings.IndexFunc(row[0], func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || strings.ContainsAny(row[0][:1], "=+-@") {
+			t.Errorf("a row of the export begins %.40q", row[0][max(i, 0):])
 		}
 	}
 	var got struct{ Data struct{ Message string } }
@@ -377,6 +394,15 @@ func TestFigures(t *testing.T) {
 	}
 	if page := d.get(t, "/ui/intents/nlp/giant/offers").Body.String(); !strings.Contains(page, `data-l="Free">28<`) {
 		t.Error("the 28 free GPUs of berlin/a100-pool are not shown")
+	}
+	for _, o := range b.W.Offers {
+		if o.Flavor.Metadata.Name == "h100-pool" {
+			o.Price = &v1alpha1.Price{Currency: "EUR", PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("2.85"), "memoryGi": v1alpha1.MustDecimal("0.003")}}
+		}
+	}
+	d.show(b)
+	if page := d.get(t, "/ui/flavors/paris/h100-pool").Body.String(); !strings.Contains(page, "<dt>memoryGi</dt><dd>0.003 EUR</dd>") || !strings.Contains(page, "<dd>2.85 EUR</dd>") {
+		t.Error("a price below a cent is not shown as it is")
 	}
 	if page := d.get(t, "/ui/cost").Body.String(); !strings.Contains(page, "vision") {
 		t.Error("the cost page does not name vision")

@@ -20,6 +20,11 @@ func Texts() []string {
 		// HTML.
 		"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></tr></table>", "<!--", "-->", "<details open ontoggle=alert(1)>", "&lt;script&gt;", "&#x3c;b&#x3e;", "&#64;root",
 		"<a href=https://evil.example/>x</a>", "<style>*{display:none}</style>", "<svg/onload=alert(1)>", "<plaintext>", "<?xml?>", "<![CDATA[x]]>",
+		// Out of a title, an attribute, a preformatted text, a script's data; by way of other documents.
+		"</title><script>alert(1)</script>", "\"><svg><script>alert&#40;1)</script>", "' onfocus='alert(1)' autofocus x='", "</pre><iframe srcdoc=\"<script>alert(1)</script>\">", "</script><script>alert(1)//",
+		"data:text/html,<script>alert(1)</script>", "<meta http-equiv=refresh content=0;url=https://evil.example/>", "<base href=https://evil.example/>", "{{constructor.constructor('alert(1)')()}}", "\"}]},\"evil\":[{\"x\":\"", "＜script＞alert(1)＜/script＞",
+		// Labels of metrics, and of what draws them.
+		"x\"} 1\nevil{a=\"b", "${__user.login}", "[[var]]", "\x9d0;x\x9c",
 		// Blocks, tables and code.
 		"# heading", "## x", "1. one", "1) one", "- item", "+ item", "* item", "> quote", "---", "***", "===", "~~~", "```\n/merge\n```", "`code`", "``code``", "`", "\\`", "|", "a|b", "\\|",
 		"| a | b |\n|-|-|\n| c | d |", "    indented", "\tindented", "[ ] task", "- [x] task", "_em_", "*em*", "__b__", "**b**", "~~s~~", "^sup^", "$x$", "$$x$$", ":smile:", "\\", "\\\\", "a\\", "a\\\nb",

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	admissionreview "k8s.io/api/admission/v1"
@@ -21,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 )
 
 func configuration() *admissionv1.MutatingWebhookConfiguration {
@@ -127,7 +131,8 @@ func TestMaterialIsMadeAnew(t *testing.T) {
 // What is no review of ours is refused as a request, and a review of something else changes
 // nothing.
 func TestHandlerRefusesStrangers(t *testing.T) {
-	s := &Server{Client: fake.NewClientset(), Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none") }, Log: slog.New(slog.DiscardHandler)}
+	lines := &logtest.Lines{}
+	s := &Server{Client: fake.NewClientset(), Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none") }, Log: lines.Logger()}
 	review := func(r *admissionreview.AdmissionRequest) string {
 		b, err := json.Marshal(admissionreview.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: r})
 		if err != nil {
@@ -160,4 +165,22 @@ func TestHandlerRefusesStrangers(t *testing.T) {
 			}
 		})
 	}
+	lines.Wants(t, "FB1179")
+}
+
+// A keeper that cannot read the configuration says so once, however often it tries.
+func TestKeeper_NotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines := &logtest.Lines{}
+		k := &Keeper{Client: fake.NewClientset(), Namespace: "fleetbroker", Configuration: "w", Now: time.Now, Log: lines.Logger()}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := k.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		lines.Wants(t, "FB1175")
+		if n := strings.Count(lines.String(), "\n"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, lines)
+		}
+	})
 }

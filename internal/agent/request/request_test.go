@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
@@ -132,8 +132,15 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := object(t, full)
 			o.Status.Phase = crd.RequestPending
-			r := &Reconciler{Cluster: "rome", Broker: &c.broker, Log: slog.New(slog.DiscardHandler)}
+			lines := &logtest.Lines{}
+			r := &Reconciler{Cluster: "rome", Broker: &c.broker, Log: lines.Logger()}
 			wait := r.ask(t.Context(), o)
+			if c.broker.err == nil {
+				lines.Wants(t, "FB1026")
+			}
+			if answered := strings.Contains(lines.String(), "msg=\"reservation answered\" namespace="+o.Namespace+" name="+o.Name+" reservation=rq-1 phase="+c.phase); answered != (c.broker.err == nil) {
+				t.Errorf("logged %s", lines)
+			}
 			if o.Status.Phase != c.phase || o.Status.Reason != c.reason || wait != c.again {
 				t.Errorf("%+v, again in %s", o.Status, wait)
 			}

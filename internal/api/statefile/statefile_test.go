@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 )
 
 func TestSetAside_KeepsTheContentAndTheNewest(t *testing.T) {
@@ -106,5 +108,23 @@ func TestReplace(t *testing.T) {
 		if ok, err := filepath.Match(left, ".state.json-123"); !ok || err != nil {
 			t.Errorf("%s does not match what is being written: %v", left, err)
 		}
+	}
+}
+
+// Trouble with the state directory is logged once, and again once it is over.
+func TestHealth_LogsOnceEachWay(t *testing.T) {
+	lines := &logtest.Lines{}
+	h := NewHealth(lines.Logger())
+	for range 3 {
+		h.Note("outbox.json", errors.New("no space left on device"))
+	}
+	if err := h.Err(); err == nil || !strings.Contains(err.Error(), "outbox.json: no space left") {
+		t.Errorf("while it cannot be written: %v", err)
+	}
+	h.Note("outbox.json", nil)
+	h.Note("outbox.json", nil)
+	lines.Wants(t, "FB1040", "FB1041")
+	if n := strings.Count(lines.String(), "\n"); n != 2 || h.Err() != nil {
+		t.Errorf("logged %d lines, %v:\n%s", n, h.Err(), lines)
 	}
 }

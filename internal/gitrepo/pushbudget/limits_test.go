@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
@@ -89,8 +90,8 @@ func TestLimitsAreObeyed(t *testing.T) {
 // TestHoldsGrow: a forge that names no time is asked less and less often, until it takes
 // something.
 func TestHoldsGrow(t *testing.T) {
-	w := &watch{noon}
-	b := New(Options{Now: w.now, Sleep: w.sleep})
+	w, lines := &watch{noon}, &logtest.Lines{}
+	b := New(Options{Now: w.now, Sleep: w.sleep, Log: lines.Logger()})
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		b.Answered(answer(true, 429, ""))
 		if got := wait(b, w, Urgent); got != want*time.Minute {
@@ -116,6 +117,7 @@ func TestHoldsGrow(t *testing.T) {
 	if got := wait(b, w, Urgent); got != time.Minute {
 		t.Errorf("a shorter time shortens a limit to %s", got)
 	}
+	lines.Wants(t, "FB1169")
 }
 
 // TestLimitOfReads holds reads and pushes, and none of it is sent.
@@ -158,8 +160,8 @@ func TestShortLimitIsWaitedFor(t *testing.T) {
 // A limit that one replica is told holds the others as long, and ends there at the same
 // time, however often they hear of it. What they only heard they do not hand on.
 func TestLimitsHoldAllReplicas(t *testing.T) {
-	w := &watch{noon}
-	told, other, third := New(Options{Now: w.now, Sleep: w.sleep}), New(Options{Now: w.now, Sleep: w.sleep}), New(Options{Now: w.now, Sleep: w.sleep})
+	w, lines := &watch{noon}, &logtest.Lines{}
+	told, other, third := New(Options{Now: w.now, Sleep: w.sleep}), New(Options{Now: w.now, Sleep: w.sleep, Log: lines.Logger()}), New(Options{Now: w.now, Sleep: w.sleep})
 	f := &fake{}
 	r := other.Remote(f, "ledger")
 	beat := func() {
@@ -208,6 +210,7 @@ func TestLimitsHoldAllReplicas(t *testing.T) {
 	if reads, pushes := none.Holds(); reads != 0 || pushes != 0 || none.Reads() != nil {
 		t.Error("a budget that is none holds something")
 	}
+	lines.Wants(t, "FB1170")
 }
 
 // A proxy that answers one replica 503 holds that one, for minutes, and no other; a limit

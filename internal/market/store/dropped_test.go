@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
@@ -49,6 +50,9 @@ func TestHeartbeat_OlderDefinitionsAreSaid(t *testing.T) {
 		}
 		if got := strings.Count(log.String(), "older than this program"); got != want {
 			t.Errorf("older definitions %t: said %d times, want %d:\n%s", older, got, want, log.String())
+		}
+		if older {
+			logtest.Wants(t, log.String(), "FB1092")
 		}
 		if older && !strings.Contains(log.String(), "crds.yaml") {
 			t.Errorf("no remedy in %s", log.String())

@@ -45,6 +45,7 @@ func TestHostileObjects(t *testing.T) {
 			if len(a.store.Objects()) != 1 {
 				t.Errorf("named: %v", a.store.Objects())
 			}
+			r.lines.Wants(t, "FB1096")
 			if a.gpus("paris") != -1 || a.gpus("oslo") != 4 {
 				t.Errorf("paris %d, oslo %d", a.gpus("paris"), a.gpus("oslo"))
 			}
@@ -225,6 +226,9 @@ func TestSetBack(t *testing.T) {
 						t.Fatalf("second %d: paris is %s to %s", second, got, one.name)
 					}
 				}
+			}
+			if !test.soon {
+				r.lines.Wants(t, "FB1089")
 			}
 			late := r.start("d", "1")
 			r.tick(3)

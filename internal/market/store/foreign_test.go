@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/marketcrd"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -82,6 +83,7 @@ func TestForeignWriter(t *testing.T) {
 		}
 	}
 	for _, object := range []string{"advertisement paris", "observation paris"} {
+		logtest.Wants(t, log.String(), "FB1172")
 		if n := strings.Count(log.String(), `object="`+object+`" manager=kubectl-edit`); n != 1 {
 			t.Errorf("%s was logged %d times, want once:\n%s", object, n, log.String())
 		}

@@ -52,6 +52,7 @@ func TestRefused_OneProviderTooMany(t *testing.T) {
 	if err := a.store.Status().Err(); err != nil || r.all[1].gpus("oslo") != 4 {
 		t.Errorf("after it is taken: %v, b has %d GPUs", err, r.all[1].gpus("oslo"))
 	}
+	r.lines.Wants(t, "FB1095")
 }
 
 // A provider whose newest list is refused sells nothing, and is not silent, in every

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
@@ -23,6 +24,7 @@ type replicas struct {
 	t       *testing.T
 	now     time.Time
 	objects *storetest.Objects
+	lines   logtest.Lines // what all of them log
 	all     []*replica
 }
 
@@ -53,7 +55,7 @@ func (r *replicas) start(name, life string) *replica {
 	r.all = slices.DeleteFunc(r.all, func(one *replica) bool { return one.name == name })
 	one := &replica{name: name, api: r.objects.API(), market: market.New(market.Options{Now: func() time.Time { return r.now }})}
 	one.store = store.NewShared(store.Options{
-		API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now },
+		API: one.api, Market: one.market, Replica: name, Life: life, Now: func() time.Time { return r.now }, Log: r.lines.Logger(),
 		Observed: func(_, cluster string, report wire.Observed) {
 			if _, err := wire.ParseGeneration(report.Generation); err != nil {
 				r.t.Errorf("%s is told of %s without a generation: %v", name, cluster, err)
@@ -273,6 +275,7 @@ func TestOutage(t *testing.T) {
 	if got := b.state("paris"); got != model.Fresh || b.store.Status().Cut != "" {
 		t.Errorf("after eight seconds paris is %s, %+v", got, b.store.Status())
 	}
+	r.lines.Wants(t, "FB1090")
 }
 
 // Who deletes the objects withdraws nothing: the next reports bring them back.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -70,6 +71,7 @@ func TestFaultsAreCountedAndLoggedOnceAMinute(t *testing.T) {
 		f.session.Fault("index out of range in offersChanged")
 		f.now = f.now.Add(25 * time.Second)
 	}
+	logtest.Wants(t, f.log.String(), "FB1116")
 	if lines := strings.Count(f.log.String(), "offersChanged"); lines != 2 || f.seen.faults != 4 {
 		t.Errorf("4 faults in 75 s: counted %d, logged %d, want 4 and 2\n%s", f.seen.faults, lines, &f.log)
 	}
@@ -105,6 +107,7 @@ func TestCheck_FindsAStaleValue(t *testing.T) {
 	if f.seen.checked[Different] != 1 || f.seen.checked[Equal] != 0 || f.seen.bytes == 0 {
 		t.Errorf("checked %v with %d bytes, want one difference", f.seen.checked, f.seen.bytes)
 	}
+	logtest.Wants(t, f.log.String(), "FB1114")
 	if text := f.log.String(); !strings.Contains(text, "decided differently") || !strings.Contains(text, "plan.") {
 		t.Errorf("the log does not say what differs: %s", text)
 	}

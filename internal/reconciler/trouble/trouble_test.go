@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 )
 
 // TestTroubleIsLoggedOnce: the same reason is logged once and after a while again,
@@ -20,6 +22,7 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 		tr.Failed(t.Context(), fmt.Errorf("read tcp 10.0.0.1:%d->10.0.0.2:443: reset", 40_000+i), 30*time.Second)
 		now = now.Add(30 * time.Second)
 	}
+	logtest.Wants(t, log.String(), "FB1141")
 	if n := strings.Count(log.String(), "round failed"); n != 6 {
 		t.Errorf("an hour of one trouble is %d lines, want 6:\n%.2000s", n, log.String())
 	}

@@ -90,9 +90,9 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 	now := j.opts.Now()
 	if !j.running && len(window) > 0 && j.state.Head != ledger && (j.ended.IsZero() || now.Sub(j.ended) >= j.rest || now.Before(j.ended)) {
 		from := tree.Hash{}
-		anew := j.state.Head.IsZero() || !slices.Contains(window, j.state.Head)
+		restart := j.state.Head.IsZero() || !slices.Contains(window, j.state.Head)
 		switch {
-		case !anew:
+		case !restart:
 			from = j.state.Head
 		case !whole:
 			from = window[len(window)-1]
@@ -100,7 +100,7 @@ func (j *Judge) Of(ctx context.Context, branch string, ledger, inputs tree.Hash,
 		o := j.opts.Base
 		o.Ledger, o.Inputs, o.From, o.Branch, o.All = ledger, inputs, from, branch, true
 		j.running, j.done, j.all = true, 0, 0
-		go j.run(context.WithoutCancel(ctx), o, anew)
+		go j.run(context.WithoutCancel(ctx), o, restart)
 	}
 	s := j.state
 	s.Running, s.Done, s.All = j.running, j.done, j.all
@@ -137,7 +137,7 @@ func (j *Judge) progress(ctx context.Context) func(done, all int) {
 }
 
 // run judges what is new. A mistake of the audit's costs its page and never the daemon.
-func (j *Judge) run(ctx context.Context, o audit.Options, anew bool) {
+func (j *Judge) run(ctx context.Context, o audit.Options, restart bool) {
 	began := time.Now()
 	report, err := j.verify(ctx, o)
 	j.mu.Lock()
@@ -151,7 +151,7 @@ func (j *Judge) run(ctx context.Context, o audit.Options, anew bool) {
 		j.opts.Log.Warn("the ledger cannot be audited for the dashboard", "error", err)
 		j.state = State{At: j.ended, Trouble: err.Error()} // from the window's end next time
 	} else {
-		if anew {
+		if restart {
 			j.state = State{At: j.ended, From: o.From, Violations: map[string][]audit.Violation{}}
 		}
 		j.state.take(o.Ledger, &report)
