@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesUnits
+const Rules = RulesParts
 
 // The changes, by the number that they came with.
 const (
@@ -71,4 +71,7 @@ const (
 	// that are together or apart as units of the search, and what has no place counts for 20
 	// times the most expensive place, whatever the currency (package formulate).
 	RulesUnits = 16
+	// RulesParts: what is looked for parts of replicas (spec.split) counts against limits.work,
+	// and ends there (package place).
+	RulesParts = 17
 )
