@@ -211,7 +211,8 @@ type daemon struct {
 	clock       *clock.Check
 	state       *statefile.Health
 	watch       *poison.Watch
-	fleet       string // its id, "" for none
+	left        atomic.Bool // a part was left computing at the end
+	fleet       string      // its id, "" for none
 }
 
 // build joins the rooms. change may adjust the loop's options.

@@ -116,7 +116,12 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer func() { // what was left computing may hold what is to be closed
+		over, end := context.WithCancel(context.WithoutCancel(ctx))
+		end()
+		closing := process.Stoppable{Name: "files", Log: d.log, Waits: func() bool { return !d.left.Load() }}
+		_ = closing.Run(over, func(context.Context) error { d.close(); return nil })
+	}()
 	if err := o.join(ctx, d); err != nil {
 		return err
 	}
@@ -193,9 +198,9 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 
 // stoppable is a part that may compute for long when the daemon is told to stop.
 func (d *daemon) stoppable(part string) process.Stoppable {
-	s := process.Stoppable{Name: part, Log: d.log}
+	s := process.Stoppable{Name: part, Log: d.log, Left: func() { d.left.Store(true) }}
 	if part == "rounds" { // what was being read or planned has not killed anybody
-		s.Waits, s.Left = func() bool { return d.loop.RemoteOut() > 0 }, d.watch.Stop
+		s.Waits, s.Left = func() bool { return d.loop.RemoteOut() > 0 }, func() { d.left.Store(true); d.watch.Stop() }
 	}
 	return s
 }

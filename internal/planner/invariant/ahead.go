@@ -35,21 +35,6 @@ func ahead(a *aftermath, f *v1alpha1.Flavor, pool []*v1alpha1.Flavor, c *v1alpha
 	return ""
 }
 
-// term is [from, to) on a flavor and its pool.
-type term struct {
-	f        *v1alpha1.Flavor
-	from, to v1alpha1.Time
-}
-
-// calendar is what was worked out of what is booked after the plan: of a thousand bookings
-// of one flavor each asks for the same.
-type calendar struct {
-	booked map[*v1alpha1.Flavor][]*v1alpha1.Contract
-	starts map[term][]v1alpha1.Time
-	left   map[term]v1alpha1.Resources
-	lists  map[*v1alpha1.Flavor][]*v1alpha1.Contract
-}
-
 // bookedOf is what is booked of a flavor and its pool.
 func (a *aftermath) bookedOf(f *v1alpha1.Flavor, pool []*v1alpha1.Flavor) []*v1alpha1.Contract {
 	list, known := a.calendar.booked[f]

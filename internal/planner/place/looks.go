@@ -30,18 +30,6 @@ type looks struct {
 	trial bool  // what is placed is taken back
 }
 
-// looksFor are those of a turn, nil for as many as there are.
-func looksFor(r *Placer, j *draft.Job, q Request) *looks {
-	if !divides(r, j) {
-		return nil
-	}
-	l := &looks{spent: r.Parts, of: j.TenantName, most: r.Limits.Work, trial: q.DryRun || q.Unasked}
-	if !l.trial {
-		l.most = max(l.most, l.spent[l.of]+LooksOfParts(r, j, len(j.Tasks)))
-	}
-	return l
-}
-
 // take spends n looks, and reports false where none is left.
 func (l *looks) take(n int) bool {
 	switch {
@@ -67,41 +55,4 @@ func (l *looks) explain(r *Placer, f *draft.Failure) {
 			r.Due(v1alpha1.TimeOf(r.Now.Truncate(time.Minute).Add(time.Minute)))
 		}
 	}
-}
-
-// divides reports whether what a job looks for by parts is counted.
-func divides(r *Placer, j *draft.Job) bool {
-	return j.In != nil && j.In.Spec.Split != nil && j.In.Spec.Split.MaxParts > 1 && !j.In.Spec.VirtualNode.IsShared() && r.By(draft.RulesParts)
-}
-
-// LooksOfParts is what a job is charged for the parts of so many replicas: one search by each
-// alternative, and one more for each further replica, of the most parts that it may have,
-// though for no more parts than its tenant may hold contracts.
-func LooksOfParts(r *Placer, j *draft.Job, replicas int) int64 {
-	if !divides(r, j) {
-		return 0
-	}
-	may := int64(0)
-	if j.Tenant != nil {
-		most, _ := r.Accounts.Most(j.Tenant)
-		may = most - int64(j.Tenant.Contracts())
-	}
-	sum, first := int64(0), true
-	_, shares := Shares(r, j)
-	for i := range j.Alternatives() {
-		q := &j.Alternatives()[i]
-		parts := min(int64(j.In.Spec.Split.MaxParts), r.SplitUnits(q)/LeastUnits(j.In.Spec.Split, q))
-		if parts < 2 {
-			continue
-		}
-		sum += (looksOfOrder + 2) * parts
-		if shares { // each domain is looked at, and one of them in earnest
-			sum += (looksOfOrder+2)*parts + domainsTried
-		}
-		if first {
-			first = false
-			sum += (looksOfOrder + 2) * min(parts*int64(max(replicas-1, 0)), max(may-parts, 0))
-		}
-	}
-	return sum * int64(len(r.Inventory.Offers()))
 }
