@@ -14,6 +14,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends what computes and asks nobody
 	code := cli.Run(ctx, cli.System(), os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -210,7 +210,9 @@ type daemon struct {
 	revocations server.Revocations
 	clock       *clock.Check
 	state       *statefile.Health
-	fleet       string // its id, "" for none
+	watch       *poison.Watch
+	left        atomic.Bool // a part was left computing at the end
+	fleet       string      // its id, "" for none
 }
 
 // build joins the rooms. change may adjust the loop's options.
@@ -229,6 +231,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	d := &daemon{log: log, metrics: server.NewMetrics(), now: now, shadow: f.shadow, state: statefile.NewHealth(log), fleet: root.ID()}
 	obs := &observing.Observer{Metrics: d.metrics, Log: log}
 	d.metrics.PlannerCheckLimit(check.Budget)
+	d.watch = poison.Open(f.stateDir, version.Text(), now(), log)
 	d.clock = clock.New(now, nil)
 	f.auth.Date = func(server, asked, answered time.Time) { d.clock.Heard("git server", server, answered.Sub(asked)) }
 	kind := cmp.Or(forge.Kind(f.forge.kind), forge.KindOf(f.url))
@@ -273,7 +276,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,
-		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: poison.Open(f.stateDir, version.Text(), now(), log),
+		Leads: func() bool { return d.election.Leads() }, Replica: writers.Operator, Shadow: f.shadow, Observer: obs, Check: check, Log: log, Watch: d.watch,
 	}
 	if d.forge != nil {
 		opts.PullRequests = d.forge

@@ -319,7 +319,12 @@ func getAnswer(ctx context.Context, from string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", withoutQuery(from), err)
 	}
-	client := &http.Client{Timeout: answerTimeout}
+	client := &http.Client{Timeout: answerTimeout, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if r.URL.Scheme != u.Scheme || r.URL.Host != u.Host || len(via) > 5 {
+			return fmt.Errorf("it sends on to %q, which is not followed: where that is right, give its address with --from", r.URL.Scheme+"://"+r.URL.Host)
+		}
+		return nil
+	}}
 	resp, err := client.Do(req)
 	if err != nil {
 		var at *url.Error

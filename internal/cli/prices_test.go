@@ -15,6 +15,8 @@ import (
 
 // Pages of an answer are followed, and a key in the address is never shown.
 func TestPricesOverPages(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a server that was not named is asked") }))
+	defer inside.Close()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		azure := func(region, price, next string) {
 			fmt.Fprintf(w, `{"Items": [{"currencyCode": "USD", "retailPrice": %s, "armRegionName": %q, "armSkuName": "Standard_ND96isr_H100_v5",
@@ -36,6 +38,10 @@ func TestPricesOverPages(t *testing.T) {
 			} else {
 				fmt.Fprintf(w, sku, "L4", "")
 			}
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/azure?$skip=100", http.StatusFound)
+		case r.URL.Path == "/inside":
+			http.Redirect(w, r, inside.URL+"/azure?token=secret", http.StatusFound)
 		default:
 			http.Error(w, "who are you", http.StatusForbidden)
 		}
@@ -51,6 +57,12 @@ func TestPricesOverPages(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	if code, out, errs = run("azure", "--from", server.URL+"/elsewhere"); code != 1 || !strings.Contains(errs, "on another host") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs = run("azure", "--from", server.URL+"/moved"); code != 0 || !strings.Contains(out, `gpu: "11.061"`) {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs = run("azure", "--from", server.URL+"/inside"); code != 1 || !strings.Contains(errs, "it sends on to") || strings.Contains(errs, "secret") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	code, out, errs = run("gcp", "--from", server.URL+"/gcp?key=secret", "--provider", "europe-west1=brussels")

@@ -118,7 +118,12 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer func() { // what was left computing may hold what is to be closed
+		over, end := context.WithCancel(context.WithoutCancel(ctx))
+		end()
+		closing := process.Stoppable{Name: "files", Log: d.log, Waits: func() bool { return !d.left.Load() }}
+		_ = closing.Run(over, func(context.Context) error { d.close(); return nil })
+	}()
 	if err := o.join(ctx, d); err != nil {
 		return err
 	}
@@ -156,7 +161,7 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 	}
 	group.Go(func() error { return process.Prune(ctx, d.shared.Store, d.election.Leads, d.inFleet, log) })
 	group.Go(func() error { process.Hasten(ctx, func() bool { return d.loop.Ready() == nil }); return nil })
-	group.Go(func() error { return d.loop.Run(ctx) })
+	group.Go(func() error { return d.stoppable("rounds").Run(ctx, d.loop.Run) })
 	group.Go(func() error { return d.delivery.Run(ctx) })
 	group.Go(func() error { d.access.Renew(ctx, time.Minute); return nil })
 	group.Go(func() error {
@@ -166,7 +171,9 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 	})
 	group.Go(func() error { return d.forward(ctx) })
 	group.Go(func() error { return d.shared.Follow(ctx) })
-	group.Go(func() error { d.sources.Run(ctx); return nil })
+	group.Go(func() error {
+		return d.stoppable("sources").Run(ctx, func(ctx context.Context) error { d.sources.Run(ctx); return nil })
+	})
 	group.Go(func() error { return d.enroller.run(ctx) })
 	if d.election != nil {
 		group.Go(func() error { return d.election.Run(ctx) })
@@ -175,10 +182,10 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		})
 	}
 	if d.reviews != nil {
-		group.Go(func() error { return d.reviews.Run(ctx) })
+		group.Go(func() error { return d.stoppable("reviews").Run(ctx, d.reviews.Run) })
 	}
 	if d.theirs != nil {
-		group.Go(func() error { return d.theirs.Run(ctx) })
+		group.Go(func() error { return d.stoppable("reviews of sources").Run(ctx, d.theirs.Run) })
 	}
 	if tell != nil {
 		group.Go(func() error { return tell.Run(ctx) })
@@ -189,6 +196,15 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		return nil
 	}
 	return err
+}
+
+// stoppable is a part that may compute for long when the daemon is told to stop.
+func (d *daemon) stoppable(part string) process.Stoppable {
+	s := process.Stoppable{Name: part, Log: d.log, Left: func() { d.left.Store(true) }}
+	if part == "rounds" { // what was being read or planned has not killed anybody
+		s.Waits, s.Left = func() bool { return d.loop.RemoteOut() > 0 }, func() { d.left.Store(true); d.watch.Stop() }
+	}
+	return s
 }
 
 // ports are what the daemon listens on.

@@ -117,7 +117,7 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 		made += b.result.size
 	}
 	if made > most {
-		return out, overLimit("the tenant's kustomizations make more than %d MiB together, and no more is read (limits.bytes of the fleet)", most>>20), nil
+		return out, overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", v1alpha1.BytesText(most)), nil
 	}
 	for _, d := range dirs { // bases of nothing that is built: a circle, which must not look like an empty directory
 		if kf := k.known[d.path]; !reached[d.path] && kf.kind != "Component" {

@@ -159,7 +159,7 @@ func (r *Reader) readIntents(ctx stdctx.Context, now *reading, store tree.Store,
 	for name, b := range budgets {
 		switch {
 		case b.over.Load():
-			now.over[name] = overLimit("the tenant's files are larger than %d MiB together, and no more is read (limits.bytes of the fleet)", l.bytes>>20)
+			now.over[name] = overLimit("the tenant's files are larger than %s together, and no more is read (limits.bytes of the fleet)", v1alpha1.BytesText(l.bytes))
 		case b.rest.Load():
 			code, text := restOf(roots[name]).text()
 			now.over[name] = exceeded{code: code, why: text, rest: true}

@@ -29,7 +29,7 @@ func limited(limits string, n int) files {
 func TestTenantOverItsLimits(t *testing.T) {
 	for name, tc := range map[string]struct{ limits, raised, want string }{
 		"files":   {"files: 10", "files: 100", "intents/vision:1:1: the tenant has 14 files, and at most 10 are read (limits.files of the fleet)"},
-		"bytes":   {"bytes: 1Ki", "bytes: 1Mi", "intents/vision:1:1: the tenant's files are larger than 0 MiB together"},
+		"bytes":   {"bytes: 1Ki", "bytes: 1Mi", "intents/vision:1:1: the tenant's files are larger than 1 KiB together"},
 		"intents": {"intents: 10", "intents: 100", "intents/vision:1:1: the tenant has 14 intents, and at most 10 are read (limits.intents of the fleet)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ func TestKustomizationsAreWithinLimits(t *testing.T) {
 		want       string
 	}{
 		"count": {many, limited("files: 100000", 0), "intents/vision:1:1: the tenant has 502 kustomizations, and at most 500 are built"},
-		"read":  {limited("bytes: 2Ki", 0).with("intents/vision/k/small/notes.txt", strings.Repeat("x", 2<<10)), limited("bytes: 2Ki", 0), "intents/vision:1:1: the tenant's files are larger than 0 MiB together"},
-		"made":  {wide("5Ki"), wide("50Ki"), "intents/vision:1:1: the tenant's kustomizations make more than 0 MiB together"},
+		"read":  {limited("bytes: 2Ki", 0).with("intents/vision/k/small/notes.txt", strings.Repeat("x", 2<<10)), limited("bytes: 2Ki", 0), "intents/vision:1:1: the tenant's files are larger than 2 KiB together"},
+		"made":  {wide("5Ki"), wide("50Ki"), "intents/vision:1:1: the tenant's kustomizations make more than 5 KiB together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewReader()

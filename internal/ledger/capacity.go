@@ -122,7 +122,6 @@ func held(f Member, except string) v1alpha1.Resources {
 // provider's own pods; where they differ the smallest capacity and the largest
 // use hold, and contracts of all of them add up.
 func poolShare(f Member, pool []Member, except string) v1alpha1.Resources {
-	share := v1alpha1.Resources{}
 	members := []Member{f}
 	for _, m := range pool {
 		if m.Flavor.Ref() != f.Flavor.Ref() && samePool(m.Flavor, f.Flavor) {
@@ -133,6 +132,12 @@ func poolShare(f Member, pool []Member, except string) v1alpha1.Resources {
 	for i, m := range members {
 		helds[i] = held(m, except)
 	}
+	return shareOf(members, helds)
+}
+
+// shareOf is poolShare of the first of members, by what contracts hold of each.
+func shareOf(members []Member, helds []v1alpha1.Resources) v1alpha1.Resources {
+	share, f := v1alpha1.Resources{}, members[0]
 	for _, name := range pooled {
 		capacity, limited := Unlimited, false
 		var used, sold v1alpha1.Amount

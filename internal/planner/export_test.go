@@ -134,6 +134,8 @@ type Effort struct {
 	// Tasks that were not shared.
 	Looked, Made int64
 	Tasks        int
+	// Parts are the looks for parts of replicas.
+	Parts int64
 }
 
 // CountWork decides a world from nothing and counts what that took.
@@ -153,6 +155,9 @@ func CountWork(w draft.World) (*draft.Plan, Effort) {
 	}
 	r.decide()
 	d.Looked, d.Made = r.Match.Evaluated(), r.Made
+	for _, n := range r.Parts {
+		d.Parts += n
+	}
 	return r.Plan, d
 }
 

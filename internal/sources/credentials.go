@@ -141,7 +141,7 @@ func (k *Keeper) dial(ctx context.Context, e *v1alpha1.IntentSource, knownHosts 
 
 func guard(ip netip.Addr) error {
 	if !v1alpha1.SourceAddress(ip) {
-		return fmt.Errorf("its host has the address %s, which no source may have: link-local, multicast or unspecified", ip)
+		return fmt.Errorf("its host has the address %s, which no source may have: link-local, multicast, unspecified, or of a cloud's metadata", ip)
 	}
 	return nil
 }

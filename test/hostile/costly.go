@@ -32,6 +32,10 @@ func Costly() []Input {
 		one("windows", "5000 entries", a, Intent("vision", "a", "  schedule: {windows: ["+strings.TrimSuffix(strings.Repeat("{from: \"20:00\", to: \"06:00\", timezone: Europe/Rome},", 5000), ",")+"]}\n")),
 		one("replicas-10000", "", a, asking("vision", "a", "{cpu: 1m}", "  replicas: 10000\n  gang: false\n")),
 		one("gang-10000", "", a, asking("vision", "a", "{cpu: 1m}", "  replicas: 10000\n")),
+		one("together-256", "", "intents/vision/k0.yaml", ""),
+		one("split-hundred-parts", "", a, asking("vision", "a", "{gpu: 400, cpu: 4}", partsOfMoney)),
+		one("split-hundred-parts-32-ways", "", a, asking("vision", "a", "{gpu: 400, cpu: 4}", partsOfMoney+"  alternatives: ["+strings.TrimPrefix(strings.TrimSuffix(many(33, "{gpu: 4%02d, cpu: 4},"), ","), "{gpu: 400, cpu: 4},")+"]\n")),
+		one("book-900", "", "tenants/vision.yaml", group+"kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], namespaces: [vision, \"vision-*\"], quota: {book: true}}\n"),
 		one("tenant-takes-all", "narrow one of them", "tenants/grab.yaml", group+"kind: Tenant\nmetadata: {name: grab}\nspec: {consumers: [rome], namespaces: [\"*\"]}\n"),
 		one("tenants-1000", "", "tenants/t0.yaml", ""),
 		one("clusters-1000", "", "clusters/c0.yaml", ""),
@@ -63,6 +67,26 @@ func (i *Input) expand() {
 		}
 	}
 	switch i.Name {
+	case "together-256":
+		add(256, "intents/vision/k%d.yaml", func(n int) string {
+			var others strings.Builder
+			for k := 1; k < 256; k++ {
+				fmt.Fprintf(&others, ",k%d", (n+k)%256)
+			}
+			return Intent("vision", fmt.Sprintf("k%d", n), "  placement: {together: ["+others.String()[1:]+"]}\n")
+		})
+	case "split-hundred-parts", "split-hundred-parts-32-ways":
+		i.Files["flavors/paris/h100.yaml"] = madeFlavor(0)
+		add(2000, "flavors/paris/f%d.yaml", func(n int) string {
+			return strings.Replace(madeFlavor(n), "gpu: 1}", fmt.Sprintf("gpu: %d}", n%13+1), 1)
+		})
+		delete(i.Files, "flavors/paris/f0.yaml") // it is called as h100.yaml's
+	case "book-900":
+		for _, name := range []string{"a", "b"} {
+			i.Files["intents/vision/"+name+".yaml"] = Intent("vision", name, "  replicas: 900\n  gang: "+fmt.Sprint(name == "b")+
+				"\n  schedule: {notBefore: 2099-12-01T00:00:00Z, deadline: 2099-12-31T00:00:00Z, duration: 1h, book: true}\n")
+		}
+		i.Files["fleet.yaml"] = Fleet()["fleet.yaml"] + "  bookings: {maxAhead: 876000h}\n"
 	case "laughs-in-kustomize":
 		var b strings.Builder
 		b.WriteString("kind: X\nmetadata:\n  a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -116,6 +140,10 @@ func (i *Input) expand() {
 		add(2000, "flavors/paris/f%d.yaml", madeFlavor)
 	}
 }
+
+// partsOfMoney asks for replicas of up to a hundred parts that cost a little more than may be
+// paid: each number of parts that holds them fails at its last.
+const partsOfMoney = "  replicas: 5\n  gang: false\n  split: {maxParts: 100, minGPU: 1}\n  budget: {maxHourly: \"1090\"}\n"
 
 func madeFlavor(n int) string {
 	return fmt.Sprintf("%skind: Flavor\nmetadata: {name: f%d, namespace: paris}\nspec:\n  capacity: {cpu: \"8\", memory: 64Gi, pods: \"40\", gpu: 1}\n  gpu: {vendor: nvidia, model: nvidia-h100, resourceName: nvidia.com/gpu}\n", group, n)

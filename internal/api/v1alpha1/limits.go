@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "fmt"
+
 // Limits bound what one intent or tenant may ask for, so that no file stops the
 // fleet. They hold without any quota; a fleet raises them by name.
 type Limits struct {
@@ -15,7 +17,7 @@ type Limits struct {
 	Bytes *Quantity `json:"bytes,omitempty"`
 	// Conditions are the units of work that placement.where of all intents may cost in one round (default 100000000, some 20 s of processor time at worst): the worst case of an expression times all offers of the market, for each alternative; intents that ask for the same pay once. Whoever has no turn is queued for one of the next rounds (ConditionsBudget): tenants take turns, what is held costs nothing.
 	Conditions int64 `json:"conditions,omitempty"`
-	// Work is the units that the intents of one tenant may cost in one round (default 2000000, about half a second of processor time): each kind of request costs one for every offer of the market, each intent 100, each replica that it wants 400. All tenants together have 20 times as much. Whoever has no turn is queued for one of the next rounds (WorkBudget); what is held costs nothing.
+	// Work is the units that the intents of one tenant may cost in one round (default 2000000, about half a second of processor time): each kind of request costs one for every offer of the market, each intent 100, each replica that it wants 400, each part that spec.split may make of it five for every offer. All tenants together have 20 times as much. Whoever has no turn is queued for one of the next rounds (WorkBudget); what is held costs nothing.
 	Work int64 `json:"work,omitempty"`
 }
 
@@ -29,6 +31,19 @@ const (
 	DefaultConditions = 100_000_000
 	DefaultWork       = 2_000_000
 )
+
+// BytesText is a number of bytes in the largest unit in which it is whole: "512 MiB".
+func BytesText(n int64) string {
+	for _, unit := range []struct {
+		bytes int64
+		name  string
+	}{{1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
 
 // Filled are the limits with the defaults for what is left open.
 func (l Limits) Filled() Limits {

@@ -58,6 +58,31 @@ func TestHostileObjects(t *testing.T) {
 	}
 }
 
+// An object of a report that is known, with parts that it does not have, makes nobody delete
+// or look for what it names.
+func TestHostileObjects_PartsOfAKnownReport(t *testing.T) {
+	r := newReplicas(t, "a")
+	a := r.all[0]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(1)
+	bad := storetest.Packed(flavors("paris", 8, 0))
+	bad.Name, bad.Spec.Generation = "paris", "7.1"
+	for i := range 50_000 {
+		bad.Spec.Parts = append(bad.Spec.Parts, fmt.Sprintf("oslo.%d", i))
+	}
+	r.objects.Forge(bad)
+	r.tick(1)
+	if named := a.store.Objects(); len(named) != 1 || !strings.Contains(fmt.Sprint(named), "50000 parts, at most 4") {
+		t.Errorf("named: %.300v", named)
+	}
+	r.tick(20)
+	must(t, a.report("paris", 7, 2, flavors("paris", 4, 0)))
+	r.tick(200)
+	if n := r.objects.Deleted(); n > 0 || a.gpus("paris") != 4 || len(a.store.Objects()) != 0 {
+		t.Errorf("%d parts were deleted, %d GPUs, %v", n, a.gpus("paris"), a.store.Objects())
+	}
+}
+
 // Whatever is lost, late, in conflict or out of reach, no replica takes a list
 // back that was acknowledged, and once all is well they agree on the newest.
 func TestFaults(t *testing.T) {

@@ -495,9 +495,9 @@ func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, e
 	if err != nil {
 		return nil, err
 	}
-	if l := s.known(a.Name); l != nil && l.generation == generation && l.digest == a.Spec.Digest { // another version of what is known
+	if l := s.known(a.Name); l != nil && l.generation == generation && l.digest == a.Spec.Digest && slices.Equal(l.parts, a.Spec.Parts) { // another version of what is known
 		again := *l
-		again.version, again.parts = a.ResourceVersion, a.Spec.Parts
+		again.version = a.ResourceVersion
 		return &again, nil
 	}
 	data := a.Spec.Report

@@ -20,18 +20,40 @@ type Ahead struct {
 
 // Narrow takes from limits what an instant of the future leaves less than now.
 func (a *Accounts) Narrow(l *Limits, then Ahead) {
-	t := l.Tenant
-	held, hourly := t.taken().Clone(), t.hourly+t.kept.hourly
+	sum := a.SumAhead(l.Tenant, then)
+	a.NarrowBy(l, &sum)
+}
+
+// Sum is what counts of a tenant at an instant of the future.
+type Sum struct {
+	held   ledger.Totals
+	hourly quantity.Micro
+}
+
+// SumAhead sums up what a tenant has at an instant.
+func (a *Accounts) SumAhead(t *Tenant, then Ahead) Sum {
+	s := Sum{t.taken().Clone(), t.hourly + t.kept.hourly}
 	for _, c := range then.Ended {
-		held.RemoveHeld(c)
-		hourly -= a.Money.Most(c)
+		s.held.RemoveHeld(c)
+		s.hourly -= a.Money.Most(c)
 	}
 	for _, c := range then.Booked {
-		held.AddHeld(c)
-		hourly += a.Money.Most(c)
+		a.Book(&s, c)
 	}
+	return s
+}
+
+// Book adds a booking to a sum.
+func (a *Accounts) Book(s *Sum, c *v1alpha1.Contract) {
+	s.held.AddHeld(c)
+	s.hourly += a.Money.Most(c)
+}
+
+// NarrowBy is Narrow by a sum.
+func (a *Accounts) NarrowBy(l *Limits, s *Sum) {
+	t, hourly := l.Tenant, s.hourly
 	left := Limits{Tenant: t, GPU: noLimit, CPU: noLimit, Memory: noLimit}
-	a.quotaLeft(&left, held)
+	a.quotaLeft(&left, s.held)
 	l.ahead = true
 	l.GPU, l.CPU, l.Memory, l.Contracts = min(l.GPU, left.GPU), min(l.CPU, left.CPU), min(l.Memory, left.Memory), min(l.Contracts, left.Contracts)
 	for i := range l.byModel {

@@ -164,7 +164,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 			draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
 		}
 	}
-	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}}
+	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}, views: newViews(&b.Placer.Draft)}
 	x.how = b.For(j, place.Request{}, max(len(missing), 1))
 	var first *draft.Failure
 	var made []*v1alpha1.Contract
@@ -268,7 +268,7 @@ func Look(r *place.Placer, j *draft.Job) {
 	}
 	r.EditJob(j)
 	j.Booked = nil
-	x := &search{Placer: r, job: j, from: term.Start, to: term.End, hints: &hints{}}
+	x := &search{Placer: r, job: j, from: term.Start, to: term.End, hints: &hints{}, views: newViews(&r.Draft)}
 	x.how = r.For(j, place.Request{}, int(j.Replicas()))
 	x.one(0, 0, x.how, 0)
 }

@@ -32,6 +32,7 @@ type search struct {
 	// cheap: the cheapest first, in place of that with the best score.
 	cheap bool
 	hints *hints
+	views *views
 }
 
 // hints are what people are shown of a booking that finds no place.
@@ -122,6 +123,7 @@ func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failur
 	for i, replica := range replicas {
 		if f := x.one(alt, replica, how, int64(len(replicas)-i-1)); f != nil {
 			x.Rollback(m)
+			x.views.forget()
 			x.placed = nil
 			f.Done = i
 			if i > 0 {
@@ -147,7 +149,7 @@ func (x *search) spentOn(list []*v1alpha1.Contract) (sum match.SpendLimits) {
 // one books a replica.
 func (x *search) one(alt int, replica int32, how place.Request, others int64) *draft.Failure {
 	s := x.ClassFor(x.job, how, alt)
-	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.from, x.to)
+	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.views.limits(x.job.Tenant, x.from, x.to))
 	x.LookedAhead(x.job, s, l, func(of *match.Candidate) (match.Candidate, string) {
 		c := x.look(s, l, of)
 		if isRoom(c.Fails) {
@@ -185,7 +187,7 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 	c := found{Candidate: *of}
 	o := c.Offer
 	c.Fails, c.Scales = "", false
-	p := draft.OnAxis(&x.Placer.Draft).Profile(o, nil)
+	p := x.views.of(o)
 	var least quantity.Vector
 	least, c.full = p.Least(x.from, x.to, c.Size)
 	switch {
@@ -252,8 +254,8 @@ func tooMuch(o *inventory.Offer, booked, size quantity.Vector, share int64) bool
 }
 
 // tooMany reports whether one more start of a booking is more than an offer may have.
-func tooMany(p *booking.Profile, from v1alpha1.Time) bool {
-	starts := p.Instants()
+func tooMany(p *booking.Running, from v1alpha1.Time) bool {
+	starts := p.Starts()
 	return len(starts) >= booking.MaxInstants && !slices.Contains(starts, from)
 }
 
@@ -276,6 +278,7 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 	}
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)
+	x.views.add(c.Offer, out)
 	if early := v1alpha1.TimeOf(x.from.Add(-x.Fleet.Bookings.LeadTime())); early.After(x.Now.Time) {
 		x.Due(early)
 	} else {
@@ -290,18 +293,8 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.OfferFigures {
 	f := x.Inventory.Figures(o)
 	f.ScalableTo = nil
-	_, f.At = draft.OnAxis(&x.Placer.Draft).Profile(o, nil).Least(x.from, x.to, size)
-	list := map[*inventory.Offer][]*v1alpha1.Contract{}
-	for _, c := range draft.OnAxis(&x.Placer.Draft).ContractsOn(o) {
-		at := x.OfferOf(c)
-		list[at] = append(list[at], c)
-	}
-	var pool []ledger.Member
-	for _, m := range o.PoolPeers {
-		pool = append(pool, ledger.At(m.Flavor, list[m], f.At))
-	}
-	then := ledger.Figures(ledger.At(o.Flavor, list[o], f.At), pool, "")
-	f.Held, f.Pool = then.Held, then.Pool
+	_, f.At = x.views.of(o).Least(x.from, x.to, size)
+	f.Held, f.Pool = x.views.figures(o, f.At)
 	return f
 }
 

@@ -89,9 +89,13 @@ func (p *Profile) At(at v1alpha1.Time) quantity.Vector {
 // looked are the instants of [from, to) at which what is free may be least; to zero is no
 // end.
 func (p *Profile) looked(from, to v1alpha1.Time) []v1alpha1.Time {
-	from = p.later(from)
+	return within(p.Instants(), p.later(from), to)
+}
+
+// within are an instant and the starts after it and before to.
+func within(starts []v1alpha1.Time, from, to v1alpha1.Time) []v1alpha1.Time {
 	out := []v1alpha1.Time{from}
-	for _, at := range p.Instants() {
+	for _, at := range starts {
 		if at.After(from.Time) && (to.IsZero() || at.Before(to.Time)) {
 			out = append(out, at)
 		}
@@ -103,14 +107,19 @@ func (p *Profile) looked(from, to v1alpha1.Time) []v1alpha1.Time {
 // no end, and the instant that is the fullest: at which the free share of what is asked is
 // least, by the resource of which it is.
 func (p *Profile) Least(from, to v1alpha1.Time, asked quantity.Vector) (least quantity.Vector, at v1alpha1.Time) {
+	return leastOf(p.looked(from, to), p.At, asked)
+}
+
+// leastOf is Least of instants.
+func leastOf(looked []v1alpha1.Time, freeAt func(v1alpha1.Time) quantity.Vector, asked quantity.Vector) (least quantity.Vector, at v1alpha1.Time) {
 	fullest := 0.0
-	for i, t := range p.looked(from, to) {
-		free := p.At(t)
+	for i, t := range looked {
+		free := freeAt(t)
 		if s := share(free, asked); i == 0 || s < fullest {
 			fullest, at = s, t
 		}
 		if i == 0 {
-			least = free
+			least = free.Clone()
 			continue
 		}
 		for r := range max(len(least), len(free)) {
@@ -178,10 +187,14 @@ func (p *Profile) Booked(at v1alpha1.Time) quantity.Vector {
 
 // MostBooked is, resource by resource, the most that is booked during [from, to).
 func (p *Profile) MostBooked(from, to v1alpha1.Time) quantity.Vector {
+	return mostOf(p.looked(from, to), p.Booked)
+}
+
+// mostOf is MostBooked of instants.
+func mostOf(looked []v1alpha1.Time, bookedAt func(v1alpha1.Time) quantity.Vector) quantity.Vector {
 	var most quantity.Vector
-	for _, t := range p.looked(from, to) {
-		b := p.Booked(t)
-		for r, n := range b {
+	for _, t := range looked {
+		for r, n := range bookedAt(t) {
 			if n > most.At(r) {
 				most = most.Set(r, n)
 			}

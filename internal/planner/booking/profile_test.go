@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -101,4 +102,34 @@ func TestProfile_HasNoEnd(t *testing.T) {
 	if n := len(p.Instants()); n != 1 {
 		t.Errorf("%d instants", n)
 	}
+}
+
+// TestRunning_IsTheProfileWithWhatWasAdded: bookings added one after the other, with
+// questions in between, leave what the profile with all of them has.
+func TestRunning_IsTheProfileWithWhatWasAdded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		r := booking.Follow(p)
+		all := *p
+		for range rapid.IntRange(0, 6).Draw(t, "added") {
+			from := rapid.IntRange(-3, 20).Draw(t, "added from")
+			h := booking.Hold{From: hour(from), To: hour(from + rapid.IntRange(1, 8).Draw(t, "added length")), Size: quantity.Vector{int64(rapid.IntRange(1, 4).Draw(t, "added size"))}}
+			all.Holds = append(slices.Clone(all.Holds), h)
+			r.Add(h)
+			from = rapid.IntRange(-1, 20).Draw(t, "asked from")
+			to := hour(from + rapid.IntRange(1, 10).Draw(t, "asked hours"))
+			asked := quantity.Vector{int64(rapid.IntRange(1, 8).Draw(t, "asked"))}
+			got, at := r.Least(hour(from), to, asked)
+			if want, then := all.Least(hour(from), to, asked); !slices.Equal(got, want) || at != then {
+				t.Fatalf("least %v at %v, want %v at %v", got, at, want, then)
+			}
+			if got, want := r.MostBooked(hour(from), to), all.MostBooked(hour(from), to); got.At(0) != want.At(0) {
+				t.Fatalf("most booked %v, want %v", got, want)
+			}
+			if got, want := r.Starts(), all.Instants(); !slices.Equal(got, want) {
+				t.Fatalf("starts %v, want %v", got, want)
+			}
+		}
+	})
 }

@@ -278,14 +278,6 @@ func (r Axis) Narrow(l *account.Limits, from, to v1alpha1.Time) {
 	r.Accounts.KeepForBooked(l, booked, r.Now)
 }
 
-// LimitsAhead is what a tenant's next booking may take for [from, to).
-func (r Axis) LimitsAhead(t *account.Tenant, from, to v1alpha1.Time) account.Limits {
-	booked, charged := r.BookingsOf(t.Name), r.chargedOf(t.Name)
-	l := r.Accounts.LimitsAhead(t, from, to, charged, booked)
-	r.narrowBy(&l, booked, charged, from, to, true)
-	return l
-}
-
 // MayLast reports whether its tenant's quota and hourly budget allow a contract to last until
 // an end (zero: none) with a size at a price, beside what the tenant has booked after the end
 // that the contract has now: those bookings come first.
@@ -306,10 +298,19 @@ func (r Axis) MayLast(c *v1alpha1.Contract, end v1alpha1.Time, size *account.Siz
 // narrowBy narrows limits at the starts of a tenant's bookings in [from, to), and, where
 // the first instant counts, then too.
 func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) {
+	for _, sum := range r.sumsIn(l.Tenant, booked, charged, from, to, first) {
+		r.Accounts.NarrowBy(l, &sum)
+	}
+}
+
+// sumsIn are what a tenant has at the starts of its bookings in [from, to), and, where the
+// first instant counts, then too.
+func (r Axis) sumsIn(t *account.Tenant, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) []account.Sum {
 	times := ledger.Starts(booked, from, to)
-	if first {
+	if first && (len(times) == 0 || times[0] != from) {
 		times = append(times, from)
 	}
+	out := make([]account.Sum, 0, len(times))
 	for _, at := range times {
 		var then account.Ahead
 		for _, c := range charged {
@@ -322,8 +323,9 @@ func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, 
 				then.Booked = append(then.Booked, c)
 			}
 		}
-		r.Accounts.Narrow(l, then)
+		out = append(out, r.Accounts.SumAhead(t, then))
 	}
+	return out
 }
 
 // CancelBooking ends a booking of a job before its term begins. Whether that costs is the

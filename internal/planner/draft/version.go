@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesRemapped
+const Rules = RulesParts
 
 // The changes, by the number that they came with.
 const (
@@ -75,4 +75,7 @@ const (
 	// given another node of its offer; a lack on one node makes contracts Degraded although
 	// the offer has enough elsewhere (package layout, nodeslack.go).
 	RulesRemapped = 17
+	// RulesParts: what is looked for parts of replicas (spec.split) counts against limits.work,
+	// and ends there (package place).
+	RulesParts = 17
 )

@@ -24,11 +24,29 @@ type aftermath struct {
 	members map[*v1alpha1.Flavor]ledger.Member
 	units   map[*v1alpha1.Flavor]ledger.CardUnits
 	nodes   map[*v1alpha1.Flavor]*ledger.NodesHeld
+	// calendar is what is booked (ahead.go).
+	calendar calendar
+}
+
+// term is [from, to) on a flavor and its pool.
+type term struct {
+	f        *v1alpha1.Flavor
+	from, to v1alpha1.Time
+}
+
+// calendar is what was worked out of what is booked after the plan: of a thousand bookings
+// of one flavor each asks for the same.
+type calendar struct {
+	booked map[*v1alpha1.Flavor][]*v1alpha1.Contract
+	starts map[term][]v1alpha1.Time
+	left   map[term]v1alpha1.Resources
+	lists  map[*v1alpha1.Flavor][]*v1alpha1.Contract
 }
 
 func afterwards(l *ledger.Ledger, p *draft.Plan) *aftermath {
 	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, booked: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
-		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}, nodes: map[*v1alpha1.Flavor]*ledger.NodesHeld{}}
+		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}, nodes: map[*v1alpha1.Flavor]*ledger.NodesHeld{},
+		calendar: calendar{map[*v1alpha1.Flavor][]*v1alpha1.Contract{}, map[term][]v1alpha1.Time{}, map[term]v1alpha1.Resources{}, map[*v1alpha1.Flavor][]*v1alpha1.Contract{}}}
 	for i := range p.Contracts {
 		a.changed[p.Contracts[i].Last().Metadata.Name] = true
 		c := p.Contracts[i].After

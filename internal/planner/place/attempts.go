@@ -17,6 +17,9 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 	if from >= to {
 		return noAlternative(tasks[0])
 	}
+	if q.looks == nil {
+		q.looks = looksFor(r, j, q)
+	}
 	if old == nil || q.nextToOld {
 		q = r.For(j, q, len(tasks))
 	} else {
@@ -33,6 +36,7 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 			first = f
 		}
 	}
+	q.looks.explain(r, first)
 	return first
 }
 

@@ -2,18 +2,19 @@ package place
 
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
-// LimitsAhead are the limits of one more booking of a request's replicas for [from, to),
-// with the rules on where it may be beside what is placed; others follow and those before
-// it spent so much.
-func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, from, to v1alpha1.Time) *Limits {
-	l := r.LimitsFor(j, q, s, spent, others)
-	l.Limits, l.booked = draft.OnAxis(&r.Draft).LimitsAhead(j.Tenant, from, to), nil
+// LimitsAhead are the limits of one more booking of a request's replicas, by those of its
+// tenant, with the rules on where it may be beside what is placed; others follow and those
+// before it spent so much.
+func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64, replica int32, placed []*v1alpha1.Contract, of account.Limits) *Limits {
+	l := limitsFor(r, j, q, s, spent, others)
+	l.Limits, l.booked = of, nil
 	l.Rules = r.rulesFor(j, q, s, replica, placed)
 	return l
 }
@@ -21,10 +22,16 @@ func LimitsAhead(r *Placer, j *draft.Job, q Request, s *match.Class, spent match
 // LimitsFor are the limits of one more of a request's replicas, of which others follow
 // and those before it spent so much.
 func (r *Placer) LimitsFor(j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
+	l := limitsFor(r, j, q, s, spent, others)
+	draft.OnAxis(&r.Draft).Narrow(&l.Limits, r.Now, j.End)
+	return l
+}
+
+// limitsFor is LimitsFor before what the tenant has booked.
+func limitsFor(r *Placer, j *draft.Job, q Request, s *match.Class, spent match.SpendLimits, others int64) *Limits {
 	l := r.LimitsOf(j.Tenant, q, j.Seconds)
 	l.life = j.Seconds
 	l.Only, l.avoid, l.bars, l.booked = q.Only, j.Avoid, rules.BarsOf(&r.Draft, j), untilBookedFor(r, j, q)
-	draft.OnAxis(&r.Draft).Narrow(&l.Limits, r.Now, j.End)
 	reserve := quantity.Micro(0)
 	if s.Cheapest < quantity.Unlimited {
 		reserve = s.Cheapest * quantity.Micro(others)

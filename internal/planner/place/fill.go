@@ -22,6 +22,8 @@ type Placer struct {
 	warm []*draft.Job
 	// infeasibleUnits remembers units that fit nowhere, and at how many touched offers that was found.
 	infeasibleUnits map[string]int
+	// Parts are the looks for parts of replicas so far, by tenant (looks.go).
+	Parts map[string]int64
 	// Made counts the contracts that it made, on trial too.
 	Made int64
 	// Void reports whether no claimant needs a contract to give way any more.
@@ -44,7 +46,7 @@ type Learned struct {
 
 // New is one in which nothing has happened.
 func New(d draft.Draft, base Learned) Placer {
-	return Placer{Draft: d, Learned: base}
+	return Placer{Draft: d, Learned: base, Parts: map[string]int64{}}
 }
 
 // LookOnly does what a job would do and takes it back, but for what is decided of it
@@ -64,6 +66,7 @@ func (r *Placer) Fill(j *draft.Job, q Request) (progressed bool) {
 	before := r.Advances
 	r.EditJob(j)
 	j.Open = nil
+	q.looks = looksFor(r, j, q)
 	if !r.fillUnit(j, q) {
 		r.fillTasks(j, q)
 	}

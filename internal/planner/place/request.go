@@ -32,6 +32,8 @@ type Request struct {
 	// (Placer.For). Without replicas it is that of all of the job's tasks, next to what
 	// the job has.
 	spending match.Spending
+	// looks are what the turn may spend on parts of replicas, nil for no bound (looks.go).
+	looks *looks
 	// Loose: as many replicas as fit, of a gang too.
 	Loose bool
 	// WithUnit: a copy of a job that is placed with those that belong to it, as the

@@ -151,7 +151,7 @@ type placedPart struct {
 func (x *partition) place() []placedPart {
 	most := min(int64(x.job.In.Spec.Split.MaxParts), x.of/x.least)
 	for n := int64(2); n <= most; n++ {
-		if parts := x.placeIn(n); parts != nil {
+		if parts := x.placeIn(n); parts != nil || x.how.looks.ended() {
 			return parts
 		}
 	}
@@ -187,6 +187,9 @@ func (x *partition) placeIn(n int64) []placedPart {
 // of the others, and returns how many units it took.
 func (x *partition) placePart(p parts.Part) (*placedPart, int64) {
 	rooms := x.rooms(p)
+	if rooms == nil {
+		return nil, 0
+	}
 	reach, enough := rooms.Reach(p)
 	for i := 0; enough && i < len(rooms.List); i++ {
 		at := &rooms.List[i]
@@ -197,6 +200,9 @@ func (x *partition) placePart(p parts.Part) (*placedPart, int64) {
 		if placed := x.put(p, at.Offer, units); placed != nil {
 			x.used[at.Offer] = true
 			return placed, units
+		}
+		if x.how.looks.ended() {
+			break
 		}
 	}
 	return nil, 0
@@ -221,12 +227,18 @@ func (x *partition) rooms(p parts.Part) *parts.Rooms {
 		return x.first
 	}
 	s := x.ClassFor(x.job, x.portion(p, x.least), x.alt)
+	if !x.how.looks.take(len(s.Candidates)) {
+		return nil
+	}
 	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
 		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && l.Rejects(c) == "" {
 			cands = append(cands, c)
 		}
+	}
+	if !x.how.looks.take(looksOfOrder * len(cands)) {
+		return nil
 	}
 	slices.SortFunc(cands, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
 	list := make([]parts.Room, len(cands))
@@ -265,6 +277,9 @@ func (x *partition) fits() func(*inventory.Offer, int64) bool {
 func (x *partition) put(p parts.Part, o *inventory.Offer, units int64) *placedPart {
 	q := x.portion(p, units)
 	s := x.ClassFor(x.job, q, x.alt)
+	if !x.how.looks.take(len(s.Candidates)) {
+		return nil
+	}
 	c := s.Of(o)
 	l := x.limits(s)
 	if c == nil || c.Fails != "" || l.Rejects(c) != "" {

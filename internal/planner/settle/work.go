@@ -23,6 +23,7 @@ import (
 //	each alternative     every offer of the market; intents that ask for the same share this
 //	itself               unitsOfIntent
 //	each of its replicas UnitsOfReplica, for as many as its tenant may still hold
+//	spec.split           the offers that one search for parts looks at (place.LooksOfParts)
 //	placement.where      what it may cost on every offer, on an account of its own (conditions.go)
 //
 // A tenant has limits.work units a round, all together have roundWork times as
@@ -100,7 +101,7 @@ func (b *bill) Charge(j *draft.Job, replicas int, except ...*v1alpha1.Contract) 
 		q = r.For(j, place.Request{}, replicas, except...)
 	}
 	offers := int64(len(r.Inventory.Offers()))
-	units := int64(unitsOfIntent)
+	units := unitsOfIntent + place.LooksOfParts(&r.Placer, j, replicas)
 	if most, _ := r.Accounts.Most(j.Tenant); replicas > 0 {
 		units += UnitsOfReplica * max(0, min(int64(replicas), most-int64(j.Tenant.Contracts())))
 	}
@@ -223,7 +224,8 @@ func (r *Settler) affords(list []Bidder) bool {
 		if j.In.Where != nil {
 			return false
 		}
-		units := unitsOfIntent + UnitsOfReplica*int64(len(j.Tasks)+len(j.News)) + offers*int64(len(j.Alternatives()))
+		n := len(j.Tasks) + len(j.News)
+		units := unitsOfIntent + UnitsOfReplica*int64(n) + offers*int64(len(j.Alternatives())) + place.LooksOfParts(&r.Placer, j, n)
 		all += units
 		if tenants[j.TenantName] += units; tenants[j.TenantName] >= r.Limits.Work {
 			return false

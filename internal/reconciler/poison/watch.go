@@ -160,6 +160,18 @@ func (w *Watch) Done(stage string, pieces Pieces) {
 	w.write()
 }
 
+// Stop notes that the process ends while stages are under way, by nobody's fault; nothing
+// is noted any more.
+func (w *Watch) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.notes.Open) > 0 {
+		w.notes.Open = nil
+		w.write()
+	}
+	w.name = ""
+}
+
 // write writes the notes. That they cannot be written costs only that nothing is
 // suspected after the process ends.
 func (w *Watch) write() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -131,7 +132,7 @@ func (f *Flags) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	}
 	switch protocol := cmp.Or(f.protocol, env("PROTOCOL"), "http/protobuf"); protocol {
 	case "http/protobuf":
-		var opts []otlptracehttp.Option
+		opts := []otlptracehttp.Option{otlptracehttp.WithProxy(straight)}
 		if f.endpoint != "" {
 			opts = append(opts, otlptracehttp.WithEndpointURL(withPath(f.endpoint)))
 		}
@@ -151,6 +152,16 @@ func (f *Flags) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	default:
 		return nil, fmt.Errorf("--tracing-protocol: %q is not known; use http/protobuf or grpc", protocol)
 	}
+}
+
+// straight is the way to the collector, by the environment's proxy if it has one. It is asked
+// for each request: where the collector sends on to is not asked, because the answer of
+// whatever that is would stand in the log.
+func straight(r *http.Request) (*url.URL, error) {
+	if r.Response != nil {
+		return nil, errors.New("the collector sends on to another address, which is not followed; where that is right, give it in --tracing-endpoint")
+	}
+	return http.ProxyFromEnvironment(r)
 }
 
 // withPath adds the standard path to an address that has none.

@@ -89,6 +89,30 @@ func span(tr *Tracing, ctx context.Context, name string) {
 	s.End(nil)
 }
 
+// A collector that sends on to another server has nobody ask that one.
+func TestCollectorSendsOn(t *testing.T) {
+	clean(t)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		t.Error("the server that was sent on to is asked")
+		http.Error(w, "what it keeps to itself", http.StatusNotFound)
+	}))
+	defer other.Close()
+	for _, code := range []int{http.StatusFound, http.StatusTemporaryRedirect} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, code) }))
+		defer srv.Close()
+		var log bytes.Buffer
+		tr, err := open(t, slog.New(slog.NewTextHandler(&log, nil)), "--tracing-endpoint", srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		span(tr, t.Context(), "round")
+		tr.Close()
+		if text := log.String(); !strings.Contains(text, "is not followed") || strings.Contains(text, "to itself") {
+			t.Errorf("%d: the log says %s", code, text)
+		}
+	}
+}
+
 // Each protocol brings spans to a real server of it, by flags and by the environment.
 func TestOpen_Sends(t *testing.T) {
 	serve := map[string]func(t *testing.T, s *sink) (url string, args []string){

@@ -38,6 +38,14 @@ type Objects struct {
 	log     []event
 	written map[string]int
 	state   int // grows with SetBack
+	deleted int // parts
+}
+
+// Deleted is how many parts a deletion was asked for.
+func (o *Objects) Deleted() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.deleted
 }
 
 type event struct {
@@ -359,6 +367,7 @@ func (a *API) Parts(context.Context) ([]string, error) {
 func (a *API) DeletePart(_ context.Context, name string) error {
 	return a.write("part", name, func() error {
 		delete(a.objects.parts, name)
+		a.objects.deleted++
 		return nil
 	})
 }

@@ -1,0 +1,34 @@
+package ahead_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+// TestManyBookings_GrowWithTheirNumber: what a round allocates for bookings of one intent on
+// one offer grows with how many they are, and not with their square.
+func TestManyBookings_GrowWithTheirNumber(t *testing.T) {
+	made := func(replicas int32) uint64 {
+		b := plantest.New().Consumer("rome").Provider("paris").Tenant("vision", "rome", mayBook).
+			Offer("paris/h100", plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), plantest.Capacity("cpu=40960 memory=160Ti pods=40960 ephemeral-storage=100Ti")).
+			Intent("vision/train", plantest.Wants(1, "H100"), plantest.Times(replicas), books(48*time.Hour, time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) { s.Gang = plantest.Ptr(false) }))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := planner.Decide(b.W)
+		runtime.ReadMemStats(&after)
+		if n := len(p.Contracts); n != int(replicas) {
+			t.Fatalf("%d of %d are booked: %s", n, replicas, plantest.Of(p, "vision/train").Reason)
+		}
+		return after.Mallocs - before.Mallocs
+	}
+	made(10)
+	few, many := made(150), made(600)
+	if many > 6*few {
+		t.Errorf("150 bookings take %d allocations, 600 take %d: want some four times as many", few, many)
+	}
+}
