@@ -306,3 +306,30 @@ func TestSlowWatchIsNotListedAgainAndAgain(t *testing.T) {
 		t.Errorf("all was listed again %d times in 20 minutes", listed)
 	}
 }
+
+// What the store had of a consumer before it was set back is told to nobody as what is
+// seen there now: the contracts that were there then may be gone.
+func TestSetBack_TellsNoOldObservation(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	say := func(n int, root string) {
+		t.Helper()
+		must(t, a.store.Observe(t.Context(), "rome", wire.Observed{Generation: fmt.Sprintf("5.%d", n), Root: strings.Repeat(root, 20)}))
+	}
+	say(1, "aa")
+	r.tick(12)
+	old := r.objects.Backup()
+	say(2, "bb")
+	r.tick(12)
+	b.seen = nil
+	r.objects.SetBack(old)
+	r.tick(25)
+	if len(b.seen) > 0 {
+		t.Errorf("after the store was set back b is told %v", b.seen)
+	}
+	say(3, "cc")
+	r.tick(2)
+	if len(b.seen) != 1 || b.seen[0] != "rome cc" {
+		t.Errorf("then it is told %v, want what is seen now", b.seen)
+	}
+}

@@ -48,6 +48,9 @@ type link struct {
 	// broken is why the watch is interrupted; empty while it is alive.
 	broken string
 	synced bool // all that there was has been told since it was interrupted
+	// anew: the store was set back, and not all that there is has been told since: what is
+	// told may be older than what was told before.
+	anew bool
 	// unwritten is why the newest beat could not be written, empty when it was.
 	unwritten string
 	// written is when the newest beat was written, seen the newest that came back
@@ -93,6 +96,12 @@ func (l *link) relist(now time.Time) {
 		l.relists = 0
 	}
 	l.relisted, l.relists = now, min(l.relists+1, maxRelists)
+}
+
+// slept reports whether nobody listened since the link was judged last: the process was
+// held up.
+func (l *link) slept(now time.Time) bool {
+	return !l.looked.IsZero() && now.Sub(l.looked) > patience
 }
 
 // wrong says what keeps this replica from hearing, "" for nothing.
@@ -211,6 +220,11 @@ func pause(ctx context.Context, d time.Duration) {
 func (s *Shared) Look(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
+	if s.link.slept(now) { // whoever stood still finds that out before it waits for anything
+		s.mu.Unlock()
+		s.judge()
+		s.mu.Lock()
+	}
 	s.paces.share(len(s.beats.live(now))+1, now)
 	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= soonest)
 	s.mu.Unlock()
@@ -356,6 +370,7 @@ func (s *Shared) setBack() {
 		s.setSeen(cluster, nil)
 	}
 	clear(s.beats.heard)
+	s.link.anew = true
 	s.mu.Unlock()
 	s.opts.API.Again()
 	s.opts.Log.Warn("the market's store was set back to an older state: what providers report is written to it again")
@@ -391,7 +406,7 @@ func (s *Shared) judge() {
 	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now), s.beats.shares(now))
 	lags := l.lags(s.beats.n, now)
 	var cut, listen, again bool
-	asleep := !l.looked.IsZero() && now.Sub(l.looked) > patience // nobody listened: the process was held up
+	asleep := l.slept(now)
 	l.looked = now
 	switch {
 	case wrong == "" && asleep && !l.cut:
@@ -405,6 +420,10 @@ func (s *Shared) judge() {
 	case l.cut:
 		l.why = wrong
 		again = lags && l.mayRelist(now)
+	case asleep: // as long as it is not known that somebody is heard, silence counts for nothing
+		cut = true
+		clear(s.beats.heard)
+		l.cut, l.since, l.why = true, now, wrong
 	case l.doubt.IsZero():
 		l.doubt = now
 	case lags && now.Sub(l.doubt) >= relist && l.mayRelist(now):
@@ -440,8 +459,11 @@ func (s *Shared) judge() {
 func (s *Shared) listening() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.link.cut && s.link.synced
+	return s.link.hears()
 }
+
+// hears reports whether what the watch tells is of now.
+func (l *link) hears() bool { return !l.cut && l.synced && !l.anew }
 
 // Follow hands a watcher of the store to whoever tells it, where Run does not. The
 // context is for what the watcher asks of the API.
@@ -506,7 +528,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	}
 	delete(s.beats.foreign, h.Name)
 	heard, more, err := s.beats.take(h, s.opts.Now())
-	counts := !s.link.cut && s.link.synced
+	counts := s.link.hears()
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
 	if more.repo && s.opts.News != nil {
@@ -545,7 +567,7 @@ func (w *watching) HeartbeatGone(replica string) {
 // Synced implements Watcher.
 func (w *watching) Synced() {
 	w.mu.Lock()
-	w.link.broken, w.link.synced = "", true
+	w.link.broken, w.link.synced, w.link.anew = "", true, false
 	w.mu.Unlock()
 }
 

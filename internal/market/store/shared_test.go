@@ -626,6 +626,41 @@ func TestHeldUp(t *testing.T) {
 	}
 }
 
+// It finds out before it waits for the store: a round may look meanwhile. And where the
+// store does not answer, it hears nobody until it does.
+func TestHeldUp_FindsOutFirst(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	must(t, a.report("paris", 7, 1, flavors("paris", 8, 0)))
+	r.tick(12)
+	fine := func(when string) {
+		t.Helper()
+		if got := b.state("paris"); got == model.Silent || got == model.Lost {
+			t.Errorf("%s paris is %s", when, got)
+		}
+	}
+	written := 0
+	b.api.Fault = func(string) (bool, bool) {
+		written++
+		fine("while the beat is written")
+		return false, false
+	}
+	r.now = r.now.Add(20 * time.Minute)
+	b.store.Look(t.Context())
+	if fine("after it"); written == 0 {
+		t.Error("no beat was written")
+	}
+	b.api.Fault = func(string) (bool, bool) { return true, false }
+	r.now = r.now.Add(11 * time.Second)
+	b.store.Look(t.Context())
+	b.api.Out(true)
+	r.now = r.now.Add(20 * time.Minute)
+	b.store.Look(t.Context())
+	if fine("with the store out of reach"); b.store.Status().Cut == "" {
+		t.Error("with the store out of reach it listens")
+	}
+}
+
 // One certificate's urgent reports have a budget.
 func TestUrgentBudget(t *testing.T) {
 	r := newReplicas(t, "a")

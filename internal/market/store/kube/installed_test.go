@@ -25,7 +25,9 @@ func apiServer(t *testing.T, kinds []string, list, discover bool) *API {
 		w.WriteHeader(code)
 		_ = json.NewEncoder(w).Encode(body)
 	}
-	refuse := func(w http.ResponseWriter, err *apierrors.StatusError) { answer(w, int(err.ErrStatus.Code), err.ErrStatus) }
+	refuse := func(w http.ResponseWriter, err *apierrors.StatusError) {
+		answer(w, int(err.ErrStatus.Code), err.ErrStatus)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
 		group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
