@@ -62,17 +62,20 @@ func (x *ruins) domainsOf(g int32) []candidate {
 		return x.found[g]
 	}
 	list, out := x.groups[g], []candidate{}
-	first := &x.Seats[list[0]]
+	first := &x.Seats[list[max(slices.IndexFunc(list, func(i int32) bool { return !x.Seats[i].Follows }), 0)]]
 next:
 	for d := range x.placesBy(within{first.Shares, first.Kind}) {
 		sum := quantity.Micro(0)
 		for _, i := range list {
 			s := &x.Seats[i]
-			in := x.placesBy(within{s.Shares, s.Kind})[d]
-			if in == nil {
+			switch in := x.placesBy(within{s.Shares, s.Kind})[d]; {
+			case in != nil:
+				sum += min(x.Kinds[s.Kind].Places[in[0][0]].Price, x.Kinds[s.Kind].Nowhere)
+			case s.Follows:
+				sum += x.Kinds[s.Kind].Nowhere
+			default:
 				continue next
 			}
-			sum += x.Kinds[s.Kind].Places[in[0][0]].Price
 		}
 		out = append(out, candidate{d, sum})
 	}
@@ -89,11 +92,16 @@ type candidate struct {
 	least  quantity.Micro
 }
 
-// seatGroup gives all of a group places, and reports whether it could; else none has one.
+// seatGroup gives all of a group places, or all but some of those that follow, and reports
+// whether it could; else none has one.
 func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 	list := x.order(x.groups[g])
 	if !x.shares(&x.Seats[list[0]]) {
 		return x.seatAll(list, Nowhere, shadow, blind, 0) == len(list)
+	}
+	leads := list[:x.follow(list)]
+	if len(leads) == 0 {
+		return false
 	}
 	best, cheapest, before := int32(Nowhere), quantity.Micro(0), x.cost
 	x.kept = x.kept[:0]
@@ -104,9 +112,14 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 		if x.draw(blind) == 0 {
 			continue
 		}
-		n := x.seatAll(list, c.domain, shadow, blind, cheapest)
-		if n < len(list) {
+		if n := x.seatAll(leads, c.domain, shadow, blind, cheapest); n < len(leads) {
 			continue
+		}
+		for n := len(leads); n < len(list); n++ {
+			s := &x.Seats[list[n]]
+			if x.placesBy(within{s.Shares, s.Kind})[c.domain] == nil || x.seatAll(list[n:n+1], c.domain, shadow, blind, 0) < 1 {
+				x.put(list[n], Nowhere)
+			}
 		}
 		if best < 0 || x.cost < cheapest {
 			best, cheapest, x.kept = c.domain, x.cost, x.kept[:0]
@@ -123,6 +136,24 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 		x.seated(i, x.kept[n])
 	}
 	return true
+}
+
+// follow puts those of a group that follow last, and returns how many do not.
+func (x *ruins) follow(list []int32) (leads int) {
+	slices.SortStableFunc(list, func(a, b int32) int {
+		return cmp.Compare(x.behind(a), x.behind(b))
+	})
+	for leads < len(list) && !x.Seats[list[leads]].Follows {
+		leads++
+	}
+	return leads
+}
+
+func (x *ruins) behind(i int32) int {
+	if x.Seats[i].Follows {
+		return 1
+	}
+	return 0
 }
 
 // order are seats in which they choose: the biggest first where they differ.

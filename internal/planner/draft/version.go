@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesUnits
+const Rules = RulesParts
 
 // The changes, by the number that they came with.
 const (
@@ -71,4 +71,8 @@ const (
 	// that are together or apart as units of the search, and what has no place counts for 20
 	// times the most expensive place, whatever the currency (package formulate).
 	RulesUnits = 16
+	// RulesParts: replicas that may be split are units of their batch, one intent may have a
+	// place without another that must be where it is, and who waits because all tenants
+	// together have used up a round has the code Planning (packages formulate, settle).
+	RulesParts = 17
 )
