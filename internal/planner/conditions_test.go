@@ -128,7 +128,7 @@ func TestMemoryPlansConditionsAsFromNothing(t *testing.T) {
 				if d.Code == lifecycle.CodeConditions {
 					bites++
 				}
-				if d.Code == lifecycle.CodeWork {
+				if lifecycle.AwaitsTurn(d.Code) {
 					works++
 				}
 			}

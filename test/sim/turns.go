@@ -24,7 +24,7 @@ func (s *sim) unseen() string {
 	for i := range v.Plan.Intents {
 		d := v.Plan.Intents[i]
 		in := s.people.intents[d.Tenant+"/"+d.Name]
-		if d.Code != lifecycle.CodeWork || in == nil || in.wish.stage == "find" {
+		if !lifecycle.AwaitsTurn(d.Code) || in == nil || in.wish.stage == "find" {
 			continue
 		}
 		if led == nil {
@@ -55,7 +55,7 @@ func (s *sim) noteTurns(p *planner.Plan) {
 		return
 	}
 	for i := range p.Intents {
-		if d := p.Intents[i]; d.Code != lifecycle.CodeWork {
+		if d := p.Intents[i]; !lifecycle.AwaitsTurn(d.Code) {
 			s.turns[d.Tenant+"/"+d.Name] = s.tl.now
 		}
 	}

@@ -75,6 +75,9 @@ type Seat struct {
 	// Group is the number of those that have places all together or not at all;
 	// below 0: it is alone.
 	Group int32
+	// Follows: it may have no place where the others of its group have one. One without is
+	// in its group that does not, and which shares a domain.
+	Follows bool
 	// Shares is the kind of domain in which all of its group must be; below 0: anywhere.
 	// A problem without Domains needs none.
 	Shares int32

@@ -103,9 +103,11 @@ func (x *ruins) eject(i int32, largest int) {
 func (x *ruins) clear(s *Seat) {
 	if x.shares(s) {
 		if list := x.domainsOf(s.Group); len(list) > 0 {
-			in := x.placesBy(within{s.Shares, s.Kind})[list[x.draw(min(len(list), domainsNear))].domain][0]
+			in := x.placesBy(within{s.Shares, s.Kind})[list[x.draw(min(len(list), domainsNear))].domain]
 			for range 1 + x.draw(3) {
-				x.empty(x.Kinds[s.Kind].Places[in[x.draw(len(in))]].Row)
+				if in != nil { // it may follow where it has no place
+					x.empty(x.Kinds[s.Kind].Places[in[0][x.draw(len(in[0]))]].Row)
+				}
 			}
 		}
 	}

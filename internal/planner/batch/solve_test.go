@@ -61,7 +61,8 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 		from, account := len(p.Seats), int32(rapid.IntRange(-1, 0).Draw(t, "account"))
 		shares, rule := p.drawnRule(t, group)
 		for range together {
-			p.Seats = append(p.Seats, Seat{Kind: kind, At: Nowhere, Group: group, Shares: shares, Account: account, Rule: rule})
+			follows := shares >= 0 && len(p.Seats) > from && rapid.IntRange(0, 2).Draw(t, "follows") == 0
+			p.Seats = append(p.Seats, Seat{Kind: kind, At: Nowhere, Group: group, Shares: shares, Follows: follows, Account: account, Rule: rule})
 		}
 		if rapid.Bool().Draw(t, "placed") {
 			p.fill(from, group < 0 && rule < 0 && rapid.Bool().Draw(t, "stays"))
@@ -120,6 +121,7 @@ func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 		}
 	}
 	placed, left := map[int32][2]int{}, slices.Clone(p.Accounts[0])
+	leads := map[int32][2]int{}
 	charge := func(s *Seat, at int32, sign int64) {
 		if s.Account >= 0 {
 			for n, c := range p.charges(&p.Kinds[s.Kind], at) {
@@ -156,9 +158,15 @@ func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 			units[row] = append(units[row], [2]int64{p.size(k, at[i])[0], loose})
 		}
 		placed[s.Group] = n
+		if l := leads[s.Group]; !s.Follows {
+			if l[1]++; at[i] >= 0 {
+				l[0]++
+			}
+			leads[s.Group] = l
+		}
 	}
 	for g, n := range placed {
-		if g >= 0 && n[0] != 0 && n[0] != n[1] {
+		if l := leads[g]; g >= 0 && n[0] != 0 && l[0] != l[1] {
 			return "a group has places in part", 0
 		}
 	}

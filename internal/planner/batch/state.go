@@ -285,14 +285,18 @@ func (x *ruins) choose(seat int32, among []int32, blind int) int32 {
 	}
 	defer func() { x.looks -= 1 + looked/placesALook }()
 	x.consider(&x.Seats[seat])
+	n, places, deals, sizes, rooms := x.n, k.Places, k.Deals, k.Sizes, x.rooms
 next:
 	for ; looked < most; looked++ {
 		at := looked
 		if among != nil {
 			at = int(among[looked])
 		}
-		pl := &k.Places[at]
-		size, room := x.size(k, int32(at)), x.room(pl.Row) //nolint:gosec // their number
+		deal, pl := at, &places[at]
+		if deals != nil {
+			deal = int(deals[at])
+		}
+		room, size := rooms[int(pl.Row)*n:][:n], sizes[deal*n:][:n]
 		for r, takes := range size {
 			if takes > room[r] {
 				continue next

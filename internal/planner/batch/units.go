@@ -62,19 +62,25 @@ func (x *ruins) domainsOf(g int32) []candidate {
 		return x.found[g]
 	}
 	list, out := x.groups[g], []candidate{}
-	first := &x.Seats[list[0]]
+	first := &x.Seats[list[max(slices.IndexFunc(list, func(i int32) bool { return !x.Seats[i].Follows }), 0)]]
 next:
 	for d := range x.placesBy(within{first.Shares, first.Kind}) {
-		sum := quantity.Micro(0)
+		sum, c := quantity.Micro(0), candidate{domain: d}
 		for _, i := range list {
 			s := &x.Seats[i]
 			in := x.placesBy(within{s.Shares, s.Kind})[d]
-			if in == nil {
+			c.count(s, in)
+			switch {
+			case in != nil:
+				sum += min(x.Kinds[s.Kind].Places[in[0][0]].Price, x.Kinds[s.Kind].Nowhere)
+			case s.Follows:
+				sum += x.Kinds[s.Kind].Nowhere
+			default:
 				continue next
 			}
-			sum += x.Kinds[s.Kind].Places[in[0][0]].Price
 		}
-		out = append(out, candidate{d, sum})
+		c.least = sum
+		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.domain, b.domain))
@@ -83,30 +89,107 @@ next:
 	return out
 }
 
-// candidate is a domain and the least that a group costs there.
+// candidate is a domain, the least that a group costs there, and what each of its kinds has
+// there.
 type candidate struct {
 	domain int32
 	least  quantity.Micro
+	kinds  []kindIn
 }
 
-// seatGroup gives all of a group places, and reports whether it could; else none has one.
+// kindIn are a kind's places in a domain, nil for none, and how many of the group's seats must
+// have one.
+type kindIn struct {
+	kind   int32
+	must   int64
+	places *[2][]int32
+}
+
+// count adds a seat to those of its kind.
+func (c *candidate) count(s *Seat, in *[2][]int32) {
+	at := slices.IndexFunc(c.kinds, func(k kindIn) bool { return k.kind == s.Kind })
+	if at < 0 {
+		at, c.kinds = len(c.kinds), append(c.kinds, kindIn{kind: s.Kind, places: in})
+	}
+	if !s.Follows {
+		c.kinds[at].must++
+	}
+}
+
+// of are a kind's places in the domain, nil for none.
+func (c *candidate) of(kind int32) *[2][]int32 {
+	for i := range c.kinds {
+		if c.kinds[i].kind == kind {
+			return c.kinds[i].places
+		}
+	}
+	return nil
+}
+
+// mayHoldAll reports whether a domain has room for all of each kind that must be there, if
+// nobody else of the group was.
+func (x *ruins) mayHoldAll(c *candidate) bool {
+	for i := range c.kinds {
+		in := &c.kinds[i]
+		if in.must == 0 {
+			continue
+		}
+		k, left := &x.Kinds[in.kind], in.must
+		x.looks -= len(in.places[0]) / placesALook
+		for _, at := range in.places[0] {
+			if left -= fitting(x.room(k.Places[at].Row), x.size(k, at), left); left <= 0 {
+				break
+			}
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fitting is how many of a size fit a room, at most most.
+func fitting(room, size []int64, most int64) int64 {
+	for r, takes := range size {
+		if takes > room[r] {
+			return 0
+		}
+		if takes > 0 {
+			most = min(most, room[r]/takes)
+		}
+	}
+	return most
+}
+
+// seatGroup gives all of a group places, or all but some of those that follow, and reports
+// whether it could; else none has one.
 func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 	list := x.order(x.groups[g])
 	if !x.shares(&x.Seats[list[0]]) {
-		return x.seatAll(list, Nowhere, shadow, blind, 0) == len(list)
+		return x.seatAll(list, nil, shadow, blind, 0) == len(list)
+	}
+	leads := list[:x.follow(list)]
+	if len(leads) == 0 {
+		return false
 	}
 	best, cheapest, before := int32(Nowhere), quantity.Micro(0), x.cost
 	x.kept = x.kept[:0]
-	for _, c := range x.domainsOf(g) {
+	domains := x.domainsOf(g)
+	for n := range domains {
+		c := &domains[n]
 		if best >= 0 && before+c.least >= cheapest {
 			break
 		}
-		if x.draw(blind) == 0 {
+		if x.draw(blind) == 0 || !x.mayHoldAll(c) {
 			continue
 		}
-		n := x.seatAll(list, c.domain, shadow, blind, cheapest)
-		if n < len(list) {
+		if n := x.seatAll(leads, c, shadow, blind, cheapest); n < len(leads) {
 			continue
+		}
+		for n := len(leads); n < len(list); n++ {
+			if c.of(x.Seats[list[n]].Kind) == nil || x.seatAll(list[n:n+1], c, shadow, blind, 0) < 1 {
+				x.put(list[n], Nowhere)
+			}
 		}
 		if best < 0 || x.cost < cheapest {
 			best, cheapest, x.kept = c.domain, x.cost, x.kept[:0]
@@ -125,6 +208,24 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 	return true
 }
 
+// follow puts those of a group that follow last, and returns how many do not.
+func (x *ruins) follow(list []int32) (leads int) {
+	slices.SortStableFunc(list, func(a, b int32) int {
+		return cmp.Compare(x.behind(a), x.behind(b))
+	})
+	for leads < len(list) && !x.Seats[list[leads]].Follows {
+		leads++
+	}
+	return leads
+}
+
+func (x *ruins) behind(i int32) int {
+	if x.Seats[i].Follows {
+		return 1
+	}
+	return 0
+}
+
 // order are seats in which they choose: the biggest first where they differ.
 func (x *ruins) order(list []int32) []int32 {
 	x.members = append(x.members[:0], list...)
@@ -136,20 +237,20 @@ func (x *ruins) order(list []int32) []int32 {
 
 // seatAll seats all, in one domain where one is given, or none; it returns how many found a
 // place. It gives up where it costs as much as most, if that is above 0.
-func (x *ruins) seatAll(list []int32, domain int32, shadow bool, blind int, most quantity.Micro) int {
+func (x *ruins) seatAll(list []int32, in *candidate, shadow bool, blind int, most quantity.Micro) int {
 	for n, i := range list {
 		s := &x.Seats[i]
 		var among []int32
-		switch in := 0; {
-		case domain >= 0:
+		switch by := 0; {
+		case in != nil:
 			if shadow {
-				in = 1
+				by = 1
 			}
-			among = x.placesBy(within{s.Shares, s.Kind})[domain][in]
+			among = in.of(s.Kind)[by]
 		case shadow:
 			among = x.ranked[s.Kind]
 		}
-		sits := x.sit(i, among, shadow, domain >= 0, blind)
+		sits := x.sit(i, among, shadow, in != nil, blind)
 		if !sits || most > 0 && x.cost >= most {
 			if sits {
 				n++

@@ -75,7 +75,11 @@ const (
 	// given another node of its offer; a lack on one node makes contracts Degraded although
 	// the offer has enough elsewhere (package layout, nodeslack.go).
 	RulesRemapped = 17
-	// RulesParts: what is looked for parts of replicas (spec.split) counts against limits.work,
+	// RulesPartsCounted: what is looked for parts of replicas (spec.split) counts against limits.work,
 	// and ends there (package place).
+	RulesPartsCounted = 17
+	// RulesParts: replicas that may be split are units of their batch, one intent may have a
+	// place without another that must be where it is, and who waits because all tenants
+	// together have used up a round has the code Planning (packages formulate, settle).
 	RulesParts = 17
 )

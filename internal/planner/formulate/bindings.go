@@ -88,7 +88,11 @@ func (b *bindings) bind(j *draft.Job) {
 	home := b.home(j)
 	for _, name := range names {
 		other := b.placer.JobOf(j.TenantName, name)
-		if home != "" && b.hasNothing(j.TenantName, name, other) {
+		switch {
+		case b.follows(j) == other && other != nil && home == "" && b.members[other] != nil, other != nil && b.follows(other) == j && b.members[other] != nil && b.home(other) == "":
+			b.with[j] = append(b.with[j], other) // one of them may be alone
+			continue
+		case home != "" && b.hasNothing(j.TenantName, name, other):
 			continue // it follows, wherever this one is
 		}
 		if other == nil || b.members[other] == nil || b.home(other) != home {
@@ -97,6 +101,20 @@ func (b *bindings) bind(j *draft.Job) {
 		}
 		b.with[j] = append(b.with[j], other)
 	}
+}
+
+// follows is the job that a job follows: the only one that either of them is together with,
+// which does not name it; nil for none.
+func (b *bindings) follows(j *draft.Job) *draft.Job {
+	names := b.placer.Relations().Together[draft.KeyOfJob(j)]
+	if len(names) != 1 || len(j.In.Spec.Placement.Together) == 0 {
+		return nil
+	}
+	lead := b.placer.JobOf(j.TenantName, names[0])
+	if lead == nil || lead.In == nil || len(lead.In.Spec.Placement.Together) > 0 || len(b.placer.Relations().Together[draft.KeyOfJob(lead)]) != 1 || lead.Priority != j.Priority {
+		return nil
+	}
+	return lead
 }
 
 // hasNothing reports whether an intent holds nothing anywhere.

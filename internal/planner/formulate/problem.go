@@ -242,7 +242,7 @@ func (b *Problem) group(bound *bindings) {
 		for _, i := range list {
 			switch {
 			case whole:
-				b.Seats[i].Group = number
+				b.Seats[i].Group, b.Seats[i].Follows = number, len(bound.with[s.Job]) > 0 && bound.follows(s.Job) != nil
 			case b.Replicas[i].Placed():
 				b.Seats[i].Stays = true // others of its intent would stay behind
 			}

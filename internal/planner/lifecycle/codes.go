@@ -54,6 +54,11 @@ const (
 	// What conditions may cost a round is used up: it is looked at in a later one.
 	CodeConditions = "ConditionsBudget"
 	// What looking for offers may cost a round is used up: it is looked at in a
-	// later one.
-	CodeWork = "WorkBudget"
+	// later one. CodeWork: its tenant has used up its own; CodePlanning: all tenants together
+	// have used up the round's.
+	CodeWork     = "WorkBudget"
+	CodePlanning = "Planning"
 )
+
+// AwaitsTurn reports whether an intent waits because it was not looked at in a round.
+func AwaitsTurn(code string) bool { return code == CodeWork || code == CodePlanning }

@@ -18,7 +18,7 @@ func looksFor(r *Placer, j *draft.Job, q Request) *looks {
 
 // divides reports whether what a job looks for by parts is counted.
 func divides(r *Placer, j *draft.Job) bool {
-	return j.In != nil && j.In.Spec.Split != nil && j.In.Spec.Split.MaxParts > 1 && !j.In.Spec.VirtualNode.IsShared() && r.By(draft.RulesParts)
+	return j.In != nil && j.In.Spec.Split != nil && j.In.Spec.Split.MaxParts > 1 && !j.In.Spec.VirtualNode.IsShared() && r.By(draft.RulesPartsCounted)
 }
 
 // LooksOfParts is what a job is charged for the parts of so many replicas: a search that finds

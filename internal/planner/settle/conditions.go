@@ -41,6 +41,6 @@ func (r *Settler) postpone(j *draft.Job, code, text string) {
 		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 		action = draft.Keep
 	}
-	j.Silent = j.State != nil || action == draft.Keep || j.Finding() || code == lifecycle.CodeWork
+	j.Silent = j.State != nil || action == draft.Keep || j.Finding() || lifecycle.AwaitsTurn(code)
 	j.Settle(action, v1alpha1.IntentQueued, code, "%s", text)
 }

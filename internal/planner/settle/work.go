@@ -56,7 +56,10 @@ const (
 	togetherTurns = 64
 )
 
-const unworkedText = "the work of this round is used up (spec.limits.work of the fleet): it is looked at in one of the next rounds"
+const (
+	unworkedText = "its tenant's work of this round is used up (spec.limits.work of the fleet): it is looked at in one of the next rounds"
+	planningText = "it waits for its turn: this round is full (20 times spec.limits.work of the fleet); it is looked at in one of the next rounds, in the same order"
+)
 
 // Bidder is a job that wants offers looked at.
 type Bidder struct {
@@ -86,8 +89,10 @@ func (b *bill) Over(j *draft.Job) (code, text string) {
 	switch {
 	case j.In.Where != nil && b.Conditions >= l.Conditions:
 		return lifecycle.CodeConditions, postponedText
-	case b.tenants[j.TenantName] >= l.Work || b.all >= roundWork*l.Work:
+	case b.tenants[j.TenantName] >= l.Work:
 		return lifecycle.CodeWork, unworkedText
+	case b.all >= roundWork*l.Work:
+		return lifecycle.CodePlanning, planningText
 	}
 	return "", ""
 }
@@ -136,7 +141,7 @@ func (r *Settler) Ration() {
 		if code, text := b.Over(j); code != "" && !granted[j] && !r.always(j) {
 			r.postpone(j, code, text)
 			next := v1alpha1.TimeOf(r.Now.Truncate(TurnsOf).Add(TurnsOf))
-			if code == lifecycle.CodeWork && x.seen == 0 {
+			if lifecycle.AwaitsTurn(code) && x.seen == 0 {
 				next = v1alpha1.TimeOf(r.Now.Add(unseenAgain))
 			}
 			again = lifecycle.Earlier(again, next)
