@@ -73,6 +73,9 @@ func (x *search) all(replicas []int32) *draft.Failure {
 // by is all by one alternative: wherever each is best, and else, of several, all on one
 // provider, or in one domain where they must share one.
 func (x *search) by(alt int, replicas []int32) *draft.Failure {
+	if w, ok := place.Shares(x.Placer, x.job); ok && w.Required && place.OnNodes(x.Placer, w) {
+		return &draft.Failure{Code: lifecycle.CodeNotBookable, Text: "bookings know " + w.String() + " of flavors, and here single nodes bear it; leave placement.within out, or write another kind of domain"}
+	}
 	f := x.try(alt, replicas, x.how)
 	if f == nil || len(replicas) < 2 {
 		return f

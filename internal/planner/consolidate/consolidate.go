@@ -122,7 +122,9 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 		j.Proposals = standingProposals(j)
 		return false
 	}
-	if w, shares := place.Shares(&r.Placer, j); shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
+	if w, shares := place.Shares(&r.Placer, j); shares && place.OnNodes(&r.Placer, w) {
+		return false // what a domain of nodes would save is not looked for
+	} else if shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
 		return (&together{r, j, w}).move()
 	}
 	return r.moveOne(j)

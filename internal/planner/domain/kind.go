@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -16,8 +18,8 @@ type Kind struct {
 // String is the kind for people.
 func (w *Kind) String() string { return match.KindOf(w.By, w.Label) }
 
-// At is where an offer is, "" for nowhere.
-func (w *Kind) At(o *inventory.Offer) string { return match.Domain(o, w.By, w.Label) }
+// At are the domains in which an offer is: several where its nodes are in several.
+func (w *Kind) At(o *inventory.Offer) []string { return match.Domains(o, w.By, w.Label) }
 
 // Of is the kind of domain that an intent's replicas share under a fleet's policy; false
 // where they may be anywhere.
@@ -62,8 +64,13 @@ type Rule struct {
 
 // Breaks reports whether an offer is in no domain, or in another.
 func (x *Rule) Breaks(o *inventory.Offer) bool {
-	d := x.At(o)
-	return x.Nowhere || d == "" || x.Domain != "" && d != x.Domain
+	at := x.At(o)
+	return x.Nowhere || len(at) == 0 || x.Domain != "" && !slices.Contains(at, x.Domain)
+}
+
+// Nodes are the nodes of an offer that are in the rule's domain; nil for all.
+func (x *Rule) Nodes(o *inventory.Offer) func(node string) bool {
+	return match.NodesIn(o, x.By, x.Label, x.Domain)
 }
 
 // Detail is how an offer breaks it.
@@ -71,7 +78,7 @@ func (x *Rule) Detail(o *inventory.Offer) string {
 	switch {
 	case x.Said != "":
 		return x.Said
-	case x.At(o) == "":
+	case len(x.At(o)) == 0:
 		return "it has no " + x.String()
 	}
 	return "its replicas share " + x.String() + " " + x.Domain

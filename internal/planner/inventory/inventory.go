@@ -24,6 +24,8 @@ type Facts struct {
 	Blocked func(*Offer) string
 	// Nodes: what offers tell of their nodes counts (draft.RulesNodes).
 	Nodes bool
+	// Places: labels of single nodes count (draft.RulesRemapped).
+	Places bool
 }
 
 // Inventory is all offers.
@@ -260,6 +262,7 @@ func (in *Inventory) describe(o *Offer) {
 	o.Growth, o.scalable = nil, nil
 	o.Blocked = in.facts.Blocked(o)
 	o.LeaveBy, o.tellsNodes = s.Drain, in.facts.Nodes && ledger.TellsNodes(o.Flavor)
+	o.tellsPlaces, o.places = o.tellsNodes && in.facts.Places, nil
 	if o.Cluster != nil {
 		if d := o.Cluster.Spec.Drain; o.LeaveBy.IsZero() || !d.IsZero() && d.Before(o.LeaveBy.Time) {
 			o.LeaveBy = d

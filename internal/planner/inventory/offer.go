@@ -65,6 +65,10 @@ type pieces struct {
 	nodes *nodes.Map
 	// tellsNodes: it does, and that counts (Facts.Nodes).
 	tellsNodes bool
+	// tellsPlaces: labels of its nodes count (Facts.Places); places are their values by
+	// label and node, as far as they were asked for.
+	tellsPlaces bool
+	places      map[string]map[string]string
 }
 
 // Free is what is free of it, in the units of its resources: below nothing where more

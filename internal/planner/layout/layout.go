@@ -16,20 +16,22 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// RoomFor is how often a candidate's size fits its offer, n at the most. Cards that are
-// sold in parts may hold less.
-func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int) int {
+// RoomFor is how often a candidate's size fits its offer, n at the most, on nodes of only
+// (nil for all). Cards that are sold in parts may hold less.
+func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only func(node string) bool) int {
 	n = times(c, c.Offer.Free(), n)
-	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && c.Offer.Growth == nil {
+	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && (c.Offer.Growth == nil || only != nil) {
+		ask.Only = only
 		return c.Offer.Nodes().Times(c.Size, ask, n)
 	}
 	return n
 }
 
 // RoomInAll is RoomFor as if nothing of the offer were held.
-func RoomInAll(m *match.Matcher, w *match.Request, c *match.Candidate, n int) int {
+func RoomInAll(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only func(node string) bool) int {
 	n = times(c, c.Offer.Capacity, n)
-	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && c.Offer.Growth == nil {
+	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && (c.Offer.Growth == nil || only != nil) {
+		ask.Only = only
 		return c.Offer.Nodes().Empty().Times(c.Size, ask, n)
 	}
 	return n
@@ -46,12 +48,14 @@ func times(c *match.Candidate, have quantity.Vector, n int) int {
 
 // Lay are the nodes of a contract of a size of an offer, whose resources are written
 // already. It takes the place of had (nil for none), and stays on its nodes where they hold
-// it. nil where nodes do not matter, or the offer has to grow.
-func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, s *v1alpha1.ContractSpec, had *v1alpha1.Contract) []v1alpha1.ContractNode {
+// it. Other nodes are those of only; nil for any. nil where nodes do not matter, or the offer
+// has to grow.
+func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, s *v1alpha1.ContractSpec, had *v1alpha1.Contract, only func(node string) bool) []v1alpha1.ContractNode {
 	ask, ok := m.Pods(w, o, size)
 	if !ok {
 		return nil
 	}
+	ask.Only = only
 	if had != nil && len(had.Spec.Nodes) == 0 && had.Spec.Stage != v1alpha1.StageReserve {
 		return nil // its virtual nodes run: it stays without nodes until it is placed again
 	}
@@ -94,18 +98,18 @@ func inOrder(next []v1alpha1.ContractNode, had *v1alpha1.Contract) []v1alpha1.Co
 // Remapped are the nodes of a contract with other nodes of its offer in place of those that
 // are gone, that have too little for its part, or for which its provider refuses it; nil
 // where there are none such, or nothing is free in their place. Each part that moves has a
-// virtual node of its own, with the next number.
-func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract) []v1alpha1.ContractNode {
+// virtual node of its own, with the next number, and goes to nodes of only; nil for any.
+func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract, only func(node string) bool) []v1alpha1.ContractNode {
 	if !r.By(draft.RulesRemapped) || o == nil || o.State != model.Fresh || o.Blocked != "" || o.Nodes() == nil || o.Cards() != nil || len(c.Spec.Nodes) == 0 || o.Overdrawn() >= 0 {
 		return nil
 	}
 	before, shunned := PartsOf(r.Names, o, c), onnodes.RefusedFor(o.Flavor.Spec.Refused[c.Metadata.Name])
 	var after []nodes.Part
 	if axis := draft.OnAxis(r); axis.HasBookings(o) {
-		after = axis.Nodes(o, r.Now, c.Spec.Term.End, map[string]bool{c.Metadata.Name: true}).Remapped(before, shunned)
+		after = axis.Nodes(o, r.Now, c.Spec.Term.End, map[string]bool{c.Metadata.Name: true}).Remapped(before, shunned, only)
 	} else {
 		held := draft.HoldingOf(r, o, c.Metadata.Name, c)
-		o.Nodes().Without(&held, func() { after = o.Nodes().Remapped(before, shunned) })
+		o.Nodes().Without(&held, func() { after = o.Nodes().Remapped(before, shunned, only) })
 	}
 	if after == nil || slices.EqualFunc(before, after, func(a, b nodes.Part) bool { return a.Node == b.Node }) {
 		return nil

@@ -307,7 +307,7 @@ func mustShare(w *v1alpha1.Within) bool {
 
 func sharesNone(_ *Matcher, w *Request, o *inventory.Offer) bool {
 	in := w.Intent.Spec.Placement.Within
-	return Domain(o, in.By, in.Label) == ""
+	return len(Domains(o, in.By, in.Label)) == 0
 }
 
 func sharedNone(_ *Matcher, w *Request, _ *inventory.Offer) string {

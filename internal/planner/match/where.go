@@ -75,6 +75,43 @@ func Domain(o *inventory.Offer, by, label string) string {
 	return labelled(o.Flavor, o.Provider, label, DomainAt(o.Cluster, o.Provider, o.Location, by, label))
 }
 
+// Domains are all that an offer is in of a kind, in order: several where its nodes bear
+// several values of a label and the flavor itself none. Those are of its provider alone.
+func Domains(o *inventory.Offer, by, label string) []string {
+	if ByNode(o, by, label) {
+		out := o.Places(label)
+		for i := range out {
+			out[i] = o.Provider + "/" + out[i]
+		}
+		return out
+	}
+	if d := Domain(o, by, label); d != "" {
+		return []string{d}
+	}
+	return nil
+}
+
+// ByNode reports whether domains of a kind are of an offer's nodes, one by one.
+func ByNode(o *inventory.Offer, by, label string) bool {
+	if by != "label" || o == nil {
+		return false
+	}
+	_, own := o.Flavor.Spec.Labels[label]
+	return !own && o.HasPlaces(label)
+}
+
+// NodesIn are the nodes of an offer that are in one of Domains by a label; nil for all,
+// where domains are not of nodes.
+func NodesIn(o *inventory.Offer, by, label, domain string) func(node string) bool {
+	if domain == "" || !ByNode(o, by, label) {
+		return nil
+	}
+	return func(node string) bool {
+		at := o.PlaceOf(label, node)
+		return at != "" && o.Provider+"/"+at == domain
+	}
+}
+
 // labelled is the domain by a label of a flavor, otherwise where it has none.
 func labelled(f *v1alpha1.Flavor, provider, label, otherwise string) string {
 	switch v, ok := f.Spec.Labels[label]; {

@@ -11,6 +11,8 @@ type Ask struct {
 	// and else whole nodes.
 	Pod   quantity.Vector
 	Named []int
+	// Only are the nodes that may be taken; nil for any.
+	Only func(node string) bool
 }
 
 // unknown is how what lies nobody knows where is made of pods: of one.

@@ -25,7 +25,7 @@ func (m *Map) Fits(size quantity.Vector, ask Ask) bool { return m.Pack(size, ask
 // were there as it takes: what an autoscaler adds is of the shapes that there are.
 func (m *Map) FitsShape(size quantity.Vector, ask Ask) bool {
 	p := divide(size, ask, m.Most(ask.Unit))
-	return slices.ContainsFunc(m.levels, func(l level) bool { return times(p.pod, l.shape) > 0 })
+	return ask.Only == nil && slices.ContainsFunc(m.levels, func(l level) bool { return times(p.pod, l.shape) > 0 })
 }
 
 // Times is how often a size fits as pods, n at the most.
@@ -70,13 +70,14 @@ func (m *Map) Holds(p Part) bool {
 // Moved are parts each as it is, on its node where that is free and else on another; nil
 // where one finds none.
 func (m *Map) Moved(parts []Part) []Part {
-	out := m.Remapped(parts, "")
+	out := m.Remapped(parts, "", nil)
 	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
 	return out
 }
 
-// Remapped is Moved with the parts in their order; none is left on the node that is shunned.
-func (m *Map) Remapped(parts []Part, shunned string) []Part {
+// Remapped is Moved with the parts in their order; none is left on the node that is shunned,
+// and others go to nodes of only alone; nil for any.
+func (m *Map) Remapped(parts []Part, shunned string, only func(node string) bool) []Part {
 	trial, out := m.Clone(), slices.Clone(parts)
 	take := func(p Part) { trial.Book(&Holding{Parts: []Part{p}}, 1) }
 	var homeless []int
@@ -91,7 +92,7 @@ func (m *Map) Remapped(parts []Part, shunned string) []Part {
 		free := func(node string) bool {
 			return node != shunned && !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node })
 		}
-		x := &packing{m: trial, unit: unknown(parts[i].Size).Unit, prefer: free}
+		x := &packing{m: trial, unit: unknown(parts[i].Size).Unit, prefer: free, only: only}
 		best, fits := x.best(parts[i].Size, 1)
 		if fits == 0 || !free(m.names[best]) {
 			return nil

@@ -12,6 +12,8 @@ import (
 type packing struct {
 	m      *Map
 	prefer func(string) bool
+	// only are the nodes that may be taken; nil for any.
+	only func(string) bool
 	// unit orders the nodes.
 	unit int
 	// widest: the fewest nodes, whatever is broken.
@@ -24,7 +26,7 @@ type packing struct {
 func (m *Map) pack(size quantity.Vector, ask Ask, prefer func(string) bool) []Part {
 	p := divide(size, ask, m.Most(ask.Unit))
 	for _, widest := range [...]bool{false, true} {
-		x := &packing{m: m, prefer: prefer, unit: ask.Unit, widest: widest}
+		x := &packing{m: m, prefer: prefer, only: ask.Only, unit: ask.Unit, widest: widest}
 		if !x.put(p.pod, p.n) || p.rest != nil && !x.put(p.rest, 1) || !x.beside(p.over) {
 			if widest {
 				return nil
@@ -82,7 +84,7 @@ func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) 
 	var best rank
 	look := func(i int32, shape, free quantity.Vector) {
 		k := times(piece, free)
-		if k == 0 {
+		if k == 0 || x.only != nil && !x.only(x.m.names[i]) {
 			return
 		}
 		r := rank{node: i, free: free.At(x.unit), cpu: free.At(quantity.CPU), memory: free.At(quantity.Memory), short: k < n}
@@ -102,7 +104,7 @@ func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) 
 				continue
 			}
 			look(at, l.shape, l.free)
-			if x.prefer == nil {
+			if x.prefer == nil && x.only == nil {
 				break // the others are like it
 			}
 		}

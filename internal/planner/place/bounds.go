@@ -62,7 +62,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
 		return nil
 	}
-	x := &Rules{Only: q.provider, Within: within}
+	x := &Rules{Only: q.provider, Within: within, Holds: holdsIn(r, s, within)}
 	x.Spread = make([]rules.Spread, 0, len(p.Spread))
 	for i := range p.Spread {
 		sp := &p.Spread[i]

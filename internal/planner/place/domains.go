@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,10 +9,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
@@ -115,10 +116,10 @@ func (x *wholeSearch) first() string {
 	if warm := (takeovers{x.Placer, x.job, x.how, s, l}); len(warm.all()) > 0 {
 		return ""
 	}
-	if best == nil || best.Offer.Growth != nil || best.Unasked || layout.RoomFor(x.Match, s.Request, best, x.n) < x.n {
+	if best == nil || match.ByNode(best.Offer, x.within.By, x.within.Label) || best.Offer.Growth != nil || best.Unasked || layout.RoomFor(x.Match, s.Request, best, x.n, nil) < x.n {
 		return ""
 	}
-	return match.Domain(best.Offer, x.within.By, x.within.Label)
+	return match.Domain(best.Offer, x.within.By, x.within.Label) // none where its nodes are in several
 }
 
 // giveBack takes what is given back off accounts.
@@ -149,11 +150,7 @@ func (x *wholeSearch) count() []domain.Room {
 	var fit []*match.Candidate
 	at := map[string]int{}
 	x.rooms = nil
-	of := func(o *inventory.Offer) *domain.Room {
-		d := match.Domain(o, x.within.By, x.within.Label)
-		if d == "" {
-			return nil
-		}
+	of := func(d string) *domain.Room {
 		i, known := at[d]
 		if !known {
 			i = len(x.rooms)
@@ -166,30 +163,37 @@ func (x *wholeSearch) count() []domain.Room {
 		if c.FailsMoney != "" || l.Rejects(c) != "" {
 			continue
 		}
-		d := of(c.Offer)
-		switch {
-		case d == nil:
-		case c.Fails == "":
+		in := match.Domains(c.Offer, x.within.By, x.within.Label)
+		for _, d := range in {
+			if room := of(d); c.Fails != "" && split {
+				room.Room = x.n // whether parts fit is tried
+			}
+		}
+		if c.Fails == "" && len(in) > 0 {
 			fit = append(fit, c)
-		case split:
-			d.Room = x.n // whether parts fit is tried
 		}
 	}
 	warm := takeovers{x.Placer, x.job, x.how, s, l}
 	for _, c := range warm.all() {
-		if d := of(c.cand.Offer); d != nil && d.Room < x.n {
+		at := rules.DomainOf(&x.Draft, c.old, x.within.By, x.within.Label)
+		if at == "" {
+			continue
+		}
+		if d := of(at); d.Room < x.n {
 			d.Room, d.Warm = d.Room+1, d.Warm+1
 		}
 	}
 	slices.SortFunc(fit, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
 	for _, c := range fit {
-		d := of(c.Offer)
-		n := min(layout.RoomFor(x.Match, s.Request, c, x.n), x.n-d.Room)
-		if split {
-			d.Room, n = x.n, 1
-		}
-		if n > 0 {
-			d.Add(c, n)
+		for _, at := range match.Domains(c.Offer, x.within.By, x.within.Label) {
+			d := of(at)
+			n := min(x.roomIn(s, c, at, x.n), x.n-d.Room)
+			if split {
+				d.Room, n = x.n, 1
+			}
+			if n > 0 {
+				d.Add(c, n)
+			}
 		}
 	}
 	slices.SortFunc(x.rooms, func(a, b domain.Room) int { return domain.Compare(&a, &b, x.thrifty) })
@@ -208,6 +212,12 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 		if d := &x.rooms[i]; d.Room > x.most && (d.Room < x.n || x.closest == "") {
 			x.most, x.closest = d.Room, d.Domain
 		}
+	}
+	if f == nil && x.closest == "" { // no domain has room for one, though all would fit over several
+		for i := range x.rooms {
+			x.closest = cmp.Or(x.closest, x.rooms[i].Domain)
+		}
+		x.closest = cmp.Or(x.closest, "-")
 	}
 	if x.closest == "" || f != nil && outOfMoney(f) {
 		return f

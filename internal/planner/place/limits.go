@@ -82,6 +82,9 @@ func (l *Limits) Rejects(c *match.Candidate) string {
 	if req := l.Rules.Breaks(c.Offer); req != "" {
 		return req
 	}
+	if req := l.Rules.Lacks(c.Offer, c.Size); req != "" {
+		return req
+	}
 	if l.booked.Breaks(c) {
 		return match.ReqBooked
 	}

@@ -11,7 +11,7 @@ import (
 // and reports whether it could. Price, term and the other parts stay.
 func remap(r *Placer, j *draft.Job, c *v1alpha1.Contract) bool {
 	o := r.OfferOf(c)
-	on := layout.Remapped(&r.Draft, o, c)
+	on := layout.Remapped(&r.Draft, o, c, keptNodes(r, j, c, o))
 	if on == nil {
 		return false
 	}

@@ -53,6 +53,9 @@ func (r *Placer) Movable(j *draft.Job) bool {
 	if j.In.Spec.Split != nil && !divided(r, j) || j.Avoid != nil || renames(j) || rules.BarsOf(&r.Draft, j) != nil {
 		return false
 	}
+	if w, ok := WithinOf(r, j.In); ok && OnNodes(r, w) {
+		return false // the search knows domains of offers alone
+	}
 	if j.Replicas() == 1 {
 		return true
 	}

@@ -78,7 +78,7 @@ func (r *Placer) seatingOf(j *draft.Job, q Request, alt int, tasks []draft.Task,
 			}
 		}
 		to := &x.cells[n]
-		to.room += layout.RoomFor(r.Match, s.Request, c, len(tasks)-to.room)
+		to.room += layout.RoomFor(r.Match, s.Request, c, len(tasks)-to.room, nil)
 		if match.Before(c, to.best, thrifty) {
 			to.best = c
 		}

@@ -183,7 +183,7 @@ func (u *unit) domainsOn(provider string, q Request) []Request {
 		}
 		seen := map[string]bool{}
 		for _, o := range u.Inventory.By(provider) {
-			if d := match.Domain(o, w.By, w.Label); d != "" {
+			for _, d := range match.Domains(o, w.By, w.Label) {
 				seen[d] = true
 			}
 		}

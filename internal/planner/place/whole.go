@@ -116,8 +116,11 @@ func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
 	s := r.ClassFor(j, q, 0)
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if d := match.Domain(c.Offer, w.By, w.Label); d != "" && c.FailsMoney == "" {
-			whole[d] += layout.RoomInAll(r.Match, s.Request, c, x.n-min(whole[d], x.n))
+		if c.FailsMoney != "" {
+			continue
+		}
+		for _, d := range match.Domains(c.Offer, w.By, w.Label) {
+			whole[d] += layout.RoomInAll(r.Match, s.Request, c, x.n-min(whole[d], x.n), match.NodesIn(c.Offer, w.By, w.Label, d))
 		}
 	}
 	list := draft.SortedNames(whole)

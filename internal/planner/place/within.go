@@ -40,7 +40,7 @@ func Shares(r *Placer, j *draft.Job) (w domain.Kind, ok bool) {
 	if w, ok = WithinOf(r, j.In); !ok {
 		return w, false
 	}
-	return w, j.Replicas() > 1 || len(j.Live) > 1 || j.In.Spec.Split != nil || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
+	return w, j.Replicas() > 1 || w.By == "label" && OnNodes(r, w) || len(j.Live) > 1 || j.In.Spec.Split != nil || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
 }
 
 // domainChoice is which domain a request keeps to.

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // Set is what a replica's place must respect apart from the offer itself: where
@@ -29,6 +30,9 @@ type Set struct {
 	Apart map[string]string
 	// Within are the domains that replicas share.
 	Within []domain.Rule
+	// Holds reports whether the nodes of the domains that replicas share hold a size of an
+	// offer; nil: domains are not of nodes.
+	Holds func(o *inventory.Offer, size quantity.Vector) bool
 	// Only is the provider that a unit of intents is being tried on, "" for any.
 	Only string
 }
@@ -68,6 +72,14 @@ func (x *Set) Breaks(o *inventory.Offer) string {
 	return ""
 }
 
+// Lacks is the rule that an offer's nodes break for a size, "" for none.
+func (x *Set) Lacks(o *inventory.Offer, size quantity.Vector) string {
+	if x != nil && x.Holds != nil && !x.Holds(o, size) {
+		return match.ReqWithin
+	}
+	return ""
+}
+
 // Seated are the rules for the i-th of replicas with seats, if there are any.
 func (x *Set) Seated(seats [][]string, i int) *Set {
 	if seats != nil {
@@ -96,6 +108,9 @@ func (x *Set) Detail(o *inventory.Offer, req string) string {
 			if x.Within[i].Breaks(o) {
 				return x.Within[i].Detail(o)
 			}
+		}
+		if x.Holds != nil {
+			return "too little is free of its nodes in the " + x.Within[0].String() + " that its replicas share"
 		}
 	case match.ReqSpread:
 		for i := range x.Spread {

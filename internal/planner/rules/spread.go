@@ -129,7 +129,9 @@ func (x *Spread) detail(o *inventory.Offer) string {
 // DomainOf is where a contract is; its cluster's location counts when its
 // flavor is no longer known.
 func DomainOf(r *draft.Draft, c *v1alpha1.Contract, by, label string) string {
-	if o := r.OfferOf(c); o != nil {
+	if o := r.OfferOf(c); match.ByNode(o, by, label) {
+		return domainOfNodes(o, c, label)
+	} else if o != nil {
 		return match.Domain(o, by, label)
 	}
 	var at v1alpha1.Location

@@ -261,7 +261,9 @@ func (f *fleet) runsInOrder(pieces []*piece, order []int, again bool) {
 }
 
 // One slice with as many virtual nodes as there may be is released: Liqo's worker that
-// deletes them is one, and waits ten seconds between its looks.
+// deletes them is one, and waits ten seconds between its looks. On 2026-11-27, on two busy
+// cores (load 27), 32 parts were Active after 24.5 s, their last Node was gone 16.3 s after
+// the intent, and the contract Released after 16.9 s.
 func TestManyPartsAreReleased(t *testing.T) {
 	if !*full {
 		return // make test-full: 32 virtual kubelets take 3 GB of memory
