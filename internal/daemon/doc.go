@@ -18,6 +18,8 @@
 //     go on.
 //   - A replica with far more agents' connections than the others gives some away, none in
 //     the middle of a request (Balance).
+//   - A part that computes when the daemon is to stop is left after a moment (Stoppable):
+//     nothing of it is acted on before it is through.
 //   - A request is named once, by the replica that took it; whoever is asked for it
 //     again by that name decides it once, by the ledger. Nothing is answered before
 //     its commit stands.

@@ -221,7 +221,7 @@ var notState = map[string]string{
 	"Waiting": "set by Trial.wait",
 	"Probe":   "set by Trial.Do",
 	"step":    "called, never changed", "Void": "called, never changed", "Looked": "called, never changed",
-	"Made": "counts what was tried", "spare": "is spent by trying", "Bill": "is spent before the first mark",
+	"Made": "counts what was tried", "Parts": "counts what was looked at", "spare": "is spent by trying", "Bill": "is spent before the first mark",
 	"W": "the world", "given": "the world", "Fleet": "the world", "Limits": "the world", "Books": "the world",
 	"Inventory": "compared offer by offer", "Accounts": "compared account by account", "Jobs": "compared job by job", "MappedNow": "compared without what counts nothing",
 	"jobsByName": "an index of Jobs", "Names": "a numbering that only grows", "Nothing": "tasks that only grow in number", "Tally": "the ledger as it was",

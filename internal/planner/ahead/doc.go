@@ -2,6 +2,7 @@
 //
 //	book.go    the bookings of a round: kept, made, moved, in order
 //	search.go  the places that are free during a whole term
+//	views.go   what a search has summed up, kept as it books
 //	begin.go   a booking whose term begins, and one that it is too late for
 //	text.go    what people read of one, and when it could be had instead
 //

@@ -19,6 +19,7 @@
 //	version.go          the rules, by number
 //	names.go            orders and keys of names
 //	ahead.go, calendar.go   contracts on the time axis, and what is booked for people
+//	promised.go         what a tenant has and has booked in a time to come, booking by booking
 //	nodes.go            what of an offer's nodes is free in a time to come
 //	observations.go     what clusters report of contracts, by contract
 //

@@ -19,6 +19,7 @@
 //	seating.go       gangs spread by several keys, with all replicas in view
 //	together.go      intents that belong together, as one
 //	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
+//	looks.go, allowance.go   what looking for parts may cost a round, and who has how much of it
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
@@ -30,6 +31,8 @@
 //   - A list of tasks is placed whole or leaves the draft as it was.
 //   - Nothing is placed that its Request, the tenant's limits, the rules or a bar
 //     rule out; each offer is counted once, under the first that it fails.
+//   - Looks for parts count as if nothing were cached, and none is given back: a replay
+//     stops at the same one.
 //   - What a function does depends on the Request that it is handed: who narrows it
 //     narrows a copy.
 //   - Who may be made to give way is not decided here: Placer.Void is asked whether
