@@ -116,12 +116,6 @@ func bookAhead(r *round) (changed bool) {
 	return changed
 }
 
-// observeAll takes over what was reported of contracts and flavors since.
-func (r *round) observeAll() {
-	r.finishReleases()
-	draft.Set(&r.Draft, &r.Excess, r.findExcess())
-}
-
 // guard finds what ends by money, and what must not end.
 func (r *round) guard() {
 	StepGuard.begin(r.step)
@@ -184,12 +178,4 @@ func (r *round) check() {
 	r.checkInvariants()
 	draft.OnAxis(&r.Draft).AddCalendar()
 	r.totals()
-}
-
-// finishReleases moves every Releasing contract along: what is gone is gone
-// before anything else is decided.
-func (r *round) finishReleases() {
-	for _, c := range draft.ByName(r.Releasing) {
-		r.Progress(c)
-	}
 }

@@ -70,8 +70,8 @@
 // decide.go has the steps, step.go names them, round.go makes the round of a world;
 // types.go are the names under which others know what goes in and comes out.
 //
-//   - observe: refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go
-//     (contracts that a shrunken flavor no longer holds), pools.go (warm pools as intents).
+//   - observe: observe.go, refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go
+//     (contracts that a shrunken flavor no longer holds; excess_nodes.go: node by node), pools.go (warm pools as intents).
 //   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
 //     much would end at once nothing does.
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the

@@ -130,17 +130,6 @@ func (a *Accounts) chargedFor(t *Tenant, start v1alpha1.Time) quantity.Micro {
 // perHour is an amount for so many seconds by the hour.
 func perHour(m quantity.Micro, seconds int64) float64 { return float64(m) / float64(max(seconds, 1)) }
 
-// Most is the most that a contract costs an hour, whatever its phase.
-func (m *Money) Most(c *v1alpha1.Contract) quantity.Micro {
-	p := c.Spec.Price.Hourly
-	for i := range c.Spec.Price.Windows {
-		if c.Spec.Price.Windows[i].Hourly.Cmp(p) > 0 {
-			p = c.Spec.Price.Windows[i].Hourly
-		}
-	}
-	return m.In(p, c.Spec.Price.Currency)
-}
-
 // Within is what a contract costs of [start, end) in its term, whatever its phase.
 func (m *Money) Within(c *v1alpha1.Contract, start, end v1alpha1.Time) quantity.Micro {
 	from := ledger.From(c, start)

@@ -5,7 +5,7 @@
 //	money.go	prices of contracts in the fleet's currency at an instant
 //	standing.go	the ledger's charged contracts by tenant, kept from round to round
 //	accounts.go	Accounts: opened on first use, charged and taken back
-//	tenant.go	Tenant: one account, its quota and its budget
+//	tenant.go	Tenant: one account, its quota and its budget, and the Size that counts there
 //	limits.go	Limits: what one more contract may take, and whether one does
 //	ahead.go	what bookings leave, at the instants of their terms
 //	borrow.go	quota that others leave unused

@@ -43,3 +43,14 @@ func (m *Money) hold(c *v1alpha1.Contract) quantity.Micro {
 	}
 	return m.In(m.Books.HoldMonthly(c, m.Now), c.Spec.Price.Currency)
 }
+
+// Most is the most that a contract costs an hour, whatever its phase.
+func (m *Money) Most(c *v1alpha1.Contract) quantity.Micro {
+	p := c.Spec.Price.Hourly
+	for i := range c.Spec.Price.Windows {
+		if c.Spec.Price.Windows[i].Hourly.Cmp(p) > 0 {
+			p = c.Spec.Price.Windows[i].Hourly
+		}
+	}
+	return m.In(p, c.Spec.Price.Currency)
+}

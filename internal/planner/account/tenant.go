@@ -109,3 +109,18 @@ func (t *Tenant) Budget() Budget {
 
 // LimitedMonthly reports whether the money of a month is limited.
 func (t *Tenant) LimitedMonthly() bool { return t.maxMonthly < quantity.Unlimited }
+
+// Size is what a contract takes of a quota.
+type Size struct {
+	// Units of cards, PerCard of which are one card; CPU in thousandths of a core,
+	// Memory in bytes.
+	Units, PerCard, CPU, Memory int64
+}
+
+// milliCards is the cards of a size in thousandths, rounded up.
+func (s *Size) milliCards() int64 {
+	if s.PerCard > 1 {
+		return (s.Units*1000 + s.PerCard - 1) / s.PerCard
+	}
+	return s.Units * 1000
+}

@@ -49,3 +49,13 @@ func (r *Draft) OnAccount(c *v1alpha1.Contract) {
 		Delete(r, r.ahead.offAccount, c.Metadata.Name)
 	}
 }
+
+// charge puts what a booking cost that was cancelled too late on its tenant's account.
+func (r Axis) charge(c *v1alpha1.Contract) {
+	r.Booked(r.Accounts.Spend(c.Metadata.Namespace, c.Status.Months, c.Spec.Price.Currency))
+}
+
+// chargedText is why cancelling a booking costs its term.
+func chargedText(b *v1alpha1.Bookings) string {
+	return "; its term is charged (bookings.freeUntil " + b.FreeUntil.String() + ")"
+}

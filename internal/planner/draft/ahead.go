@@ -13,118 +13,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// ahead is what a round knows of bookings, by offer: how many there are on it and its
-// peers, and how often this round has put contracts on it. It is made on first use, or
-// where it would be taken back too often (LookAhead), and kept by Put and its rollback.
-type ahead struct {
-	booked  map[*inventory.Offer]int
-	changed map[*inventory.Offer]map[string]int
-	// offAccount are the contracts that are about to be replaced (Draft.OffAccount).
-	offAccount map[string]bool
-}
-
-// Axis is a round's contracts on the time axis: what is booked, and what comes free when. It
-// is a draft by another name.
-type Axis struct{ *Draft }
-
-// OnAxis is a draft's.
-func OnAxis(r *Draft) Axis { return Axis{r} }
-
-// LookAhead makes what is known of bookings, before anything is tried, where there are
-// some.
-func (r Axis) LookAhead() {
-	if r.AnyBookings() {
-		r.aheads()
-	}
-}
-
-// aheads is ahead, made on first use.
-func (r Axis) aheads() *ahead {
-	if r.ahead != nil {
-		return r.ahead
-	}
-	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}, offAccount: map[string]bool{}}
-	for _, c := range r.W.Ledger.Bookings() {
-		a.count(r.OfferOf(c), nil, c)
-	}
-	for name, c := range r.Current {
-		o := r.OfferOf(lastOf(r.Draft, name, c))
-		a.note(o, name, 1)
-		a.count(o, r.Before[name], c)
-	}
-	Set(r.Draft, &r.ahead, a)
-	return a
-}
-
-// lastOf is a changed contract, or what it was where it is no more.
-func lastOf(r *Draft, name string, c *v1alpha1.Contract) *v1alpha1.Contract {
-	if c == nil {
-		return r.Before[name]
-	}
-	return c
-}
-
-// note counts the puts of a contract on an offer.
-func (a *ahead) note(o *inventory.Offer, name string, n int) {
-	if o == nil {
-		return
-	}
-	if a.changed[o] == nil {
-		a.changed[o] = map[string]int{}
-	}
-	if a.changed[o][name] += n; a.changed[o][name] <= 0 {
-		delete(a.changed[o], name)
-	}
-	if len(a.changed[o]) == 0 {
-		delete(a.changed, o)
-	}
-}
-
-// count notes that after takes the place of before, both of one offer; nil is none.
-func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
-	if o == nil {
-		return
-	}
-	n := 0
-	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
-		n--
-	}
-	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	for _, m := range append(slices.Clone(o.PoolPeers), o) {
-		if a.booked[m] += n; a.booked[m] == 0 {
-			delete(a.booked, m)
-		}
-	}
-}
-
-// noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
-func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
-	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
-		r.bookings--
-	}
-	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
-		r.bookings++
-	}
-	if r.ahead == nil {
-		return
-	}
-	r.ahead.note(o, name, put)
-	r.ahead.count(o, before, after)
-}
-
-// HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
-func (r Axis) HasBookings(o *inventory.Offer) bool {
-	return r.AnyBookings() && r.aheads().booked[o] > 0
-}
-
-// AnyBookings reports whether any capacity of the market is booked.
-func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
-
 // Profile is what of an offer is free over time, what an autoscaler could add left out.
 // Contracts named in except count as not there. Others count at their size: what one was
 // made smaller by leaves, as what is being released does, though nobody is sold it before
@@ -349,11 +237,6 @@ func (r Axis) CancelBooking(j *Job, c *v1alpha1.Contract, target v1alpha1.Phase,
 	j.Why, j.WhyCode = text, code
 }
 
-// charge puts what a booking cost that was cancelled too late on its tenant's account.
-func (r Axis) charge(c *v1alpha1.Contract) {
-	r.Booked(r.Accounts.Spend(c.Metadata.Namespace, c.Status.Months, c.Spec.Price.Currency))
-}
-
 // SpentOn is what a job's contracts have cost until now, those that have left the tree too,
 // and what the round has charged for bookings that it cancelled.
 func (r Axis) SpentOn(j *Job) (sum quantity.Micro) {
@@ -369,9 +252,4 @@ func (r Axis) SpentOn(j *Job) (sum quantity.Micro) {
 		}
 	}
 	return sum
-}
-
-// chargedText is why cancelling a booking costs its term.
-func chargedText(b *v1alpha1.Bookings) string {
-	return "; its term is charged (bookings.freeUntil " + b.FreeUntil.String() + ")"
 }

@@ -5,14 +5,17 @@
 //	world.go, plan.go   what goes in and what comes out
 //	facts.go            Facts, the Moment, and what follows from them alone
 //	base.go             Base, and what is asked of it alone
+//	journal.go          each change is written down with what was there before
+//	axis.go             what a round knows of bookings, kept by each put
+//	view.go             what it knows of a contract next to the ledger
+//	accounts.go         what is on tenants' accounts
 //	draft.go            Draft: versions of contracts, what is lent, what is noted
-//	journal.go          how it is taken back
+//	rollback.go         how it is taken back
 //	job.go, sizing.go, whole.go   an intent that is thought about: Job and its tasks
 //	known.go            how a job waits, where that is known from the round before
 //	schedule.go         how long an intent's term is
 //	frozen.go           what could not be read, and whose contracts that concerns
 //	tally.go            the ledger's contracts by what a round asks of them
-//	accounts.go         what is on tenants' accounts
 //	phases.go           contracts move along their phases (package lifecycle)
 //	standing.go         a contract's priority, notice and patience
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract

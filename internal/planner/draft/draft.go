@@ -172,16 +172,6 @@ func (r *Draft) Change(before, after *v1alpha1.Contract) {
 	delete(r.StatusOnly, after.Metadata.Name)
 }
 
-// RollbackButDue takes back everything since a mark but when the next round is due: what
-// a failed try, or a look, found to change at an instant (a window that opens, a notice that
-// ends) changes then, whether or not anything was placed. A due time too many costs a round
-// in which nothing happens; one too few leaves an intent waiting for no reason.
-func (r *Draft) RollbackButDue(m Mark) {
-	due := r.Plan.Due
-	r.Rollback(m)
-	r.setDue(due)
-}
-
 // setDue sets when planning again may decide otherwise.
 func (r *Draft) setDue(t v1alpha1.Time) {
 	if t != r.Plan.Due {
@@ -277,4 +267,12 @@ func (r *Draft) Relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector
 		return v
 	}
 	return v[:min(len(v), quantity.Storage+1)]
+}
+
+// Latest is the current version of a contract.
+func (r *Draft) Latest(c *v1alpha1.Contract) *v1alpha1.Contract {
+	if next := r.Current[c.Metadata.Name]; next != nil {
+		return next
+	}
+	return c
 }

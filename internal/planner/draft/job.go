@@ -263,23 +263,6 @@ func (j *Job) Alternatives() []v1alpha1.ResourceRequest {
 	return j.Alts
 }
 
-// Line is a contract as the plan shows it.
-func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
-	l := ContractLine{
-		Name: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Action: action, Consumer: c.Spec.Consumer,
-		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Nodes: c.Spec.Nodes, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
-		Score: c.Decision.Score, Phase: c.Status.Phase, Term: c.Spec.Term, Claimed: c.Decision.Claimed, Scaled: c.Decision.Scaled,
-		Part: c.Spec.Intent.Of > 0,
-	}
-	if t := c.Decision.Transfer; t != nil {
-		l.Transfer = t.Hourly
-	}
-	if len(c.Decision.RunnersUp) > 0 {
-		l.RunnerUp = &c.Decision.RunnersUp[0]
-	}
-	return l
-}
-
 // Settle ends the job with a decision and a state.
 func (j *Job) Settle(action Action, phase v1alpha1.IntentPhase, code, format string, args ...any) {
 	j.Dec.Action, j.Phase, j.Code = action, phase, code
@@ -425,4 +408,17 @@ func (r *Draft) indexJobs() {
 	for _, j := range r.Jobs {
 		r.jobsByName[KeyOfJob(j)] = j
 	}
+}
+
+// Lacks reports whether a pool wants more slices than it has or is about to
+// make.
+func (j *Job) Lacks() bool {
+	have := map[int32]bool{}
+	for _, c := range j.Live {
+		have[c.Spec.Intent.Replica] = true
+	}
+	for _, t := range j.Tasks {
+		have[t.Replica] = true
+	}
+	return len(have) < int(j.Replicas())
 }

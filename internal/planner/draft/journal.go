@@ -104,18 +104,6 @@ func (d *journal) Mark() Mark {
 // Trying reports whether a mark is open.
 func (d *journal) Trying() bool { return len(d.marks) > 0 }
 
-// Rollback takes back everything since a mark, the newest change first, and closes
-// it with all within it.
-func (r *Draft) Rollback(m Mark) {
-	d := &r.journal
-	i := d.find(m)
-	at := d.marks[i].at
-	for n := len(d.kinds) - 1; n >= at; n-- {
-		r.undo(d.kinds[n])
-	}
-	d.kinds, d.marks = d.kinds[:at], d.marks[:i]
-}
-
 // find is the place of a mark among those that are open.
 func (d *journal) find(m Mark) int {
 	i := slices.IndexFunc(d.marks, func(o openMark) bool { return o.number == m })
@@ -218,61 +206,10 @@ func (d *journal) Keep(m Mark) {
 	d.kinds = d.kinds[:0]
 }
 
-// Try keeps what f did if f returns true, and takes it back otherwise.
-func (r *Draft) Try(f func() bool) bool {
-	m := r.Mark()
-	if !f() {
-		r.Rollback(m)
-		return false
-	}
-	r.Keep(m)
-	return true
-}
-
 // forget empties a list, so that nothing of it is held.
 func forget[T any](list *[]T) {
 	clear(*list)
 	*list = (*list)[:0]
-}
-
-// pop takes the last of a list off it.
-func pop[T any](list *[]T) (last T) {
-	l := *list
-	n := len(l) - 1
-	last, l[n] = l[n], last
-	*list = l[:n]
-	return last
-}
-
-// undo takes back the newest change, which is of a kind.
-func (r *Draft) undo(k kind) {
-	d := &r.journal
-	switch k {
-	case kindJob:
-		e := &d.jobs[len(d.jobs)-1]
-		*e.job, *e = e.was, jobWas{}
-		d.jobs = d.jobs[:len(d.jobs)-1]
-	case kindPut:
-		e := pop(&d.puts)
-		r.unput(&e)
-	case kindPlan:
-		e := pop(&d.plans)
-		r.Plan.Due, r.Advances = e.due, e.progress
-		r.Plan.reworded, r.Plan.solved, r.Plan.reordered = e.reworded, e.solved, e.reordered
-	case kindOrdinal:
-		e := pop(&d.ordinals)
-		if e.of[e.key] = e.was; !e.known {
-			delete(e.of, e.key)
-		}
-	case kindLoan:
-		e := pop(&d.loans)
-		r.Inventory.Unlend(e.place, e.of)
-	case kindCharge:
-		ch := pop(&d.charges)
-		ch.Undo()
-	case kindOther:
-		pop(&d.others)()
-	}
 }
 
 // Did writes down how to take back what was just changed.

@@ -6,22 +6,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
-// viewOf is what the round knows of a contract next to the ledger.
-func (r *Draft) viewOf(c *v1alpha1.Contract) lifecycle.View {
-	v := lifecycle.View{
-		Now: r.Now, Observed: r.W.Observed.Of(c.Metadata.Name), Grace: r.Grace(), Deaf: r.W.Deaf,
-		KeepsSilence: r.By(RulesSilentUntilHeard), Excess: r.Excess[c.Metadata.Name], Lacking: r.Lacking[c.Metadata.Name], ByNode: r.By(RulesRemapped),
-		Cluster: r.W.Clusters[c.Spec.Provider],
-	}
-	if o := r.OfferOf(c); o != nil {
-		v.Offer = o.Offer
-	}
-	if r.W.ForceRelease[c.Metadata.Name] {
-		v.Forced = ledger.Reason{Code: lifecycle.CodeForced, Message: "ended by an operator without being seen gone"}
-	}
-	return v
-}
-
 // TransitionOf is what becomes of a charged contract by what clusters report of it, and
 // when that may change.
 func (r *Draft) TransitionOf(c *v1alpha1.Contract) lifecycle.Transition {
@@ -82,12 +66,6 @@ func (r *Draft) Progress(c *v1alpha1.Contract) *v1alpha1.Contract {
 	return next
 }
 
-// seenGone reports whether nothing is left of a contract on either side.
-func (r *Draft) seenGone(c *v1alpha1.Contract) bool {
-	v := r.viewOf(c)
-	return lifecycle.SeenGone(c, &v)
-}
-
 // Release starts a contract's way to an end and returns its current version.
 func (r *Draft) Release(c *v1alpha1.Contract, target v1alpha1.Phase, code, text string) *v1alpha1.Contract {
 	v := r.viewOf(c)
@@ -124,12 +102,4 @@ func (r *Draft) noteReleasing(c *v1alpha1.Contract) {
 		SetKey(r, r.isFreed, c.Metadata.Name, true)
 		Set(r, &r.Freed, append(r.Freed, c))
 	}
-}
-
-// Latest is the current version of a contract.
-func (r *Draft) Latest(c *v1alpha1.Contract) *v1alpha1.Contract {
-	if next := r.Current[c.Metadata.Name]; next != nil {
-		return next
-	}
-	return c
 }

@@ -304,3 +304,20 @@ type Condition struct {
 	// Message is a sentence for people, with what to do.
 	Message string `json:"message"`
 }
+
+// Line is a contract as the plan shows it.
+func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
+	l := ContractLine{
+		Name: c.Metadata.Name, Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Action: action, Consumer: c.Spec.Consumer,
+		Resources: c.Spec.Resources, GPUs: c.Spec.GPUs, Nodes: c.Spec.Nodes, Hourly: c.Spec.Price.Hourly, Currency: c.Spec.Price.Currency,
+		Score: c.Decision.Score, Phase: c.Status.Phase, Term: c.Spec.Term, Claimed: c.Decision.Claimed, Scaled: c.Decision.Scaled,
+		Part: c.Spec.Intent.Of > 0,
+	}
+	if t := c.Decision.Transfer; t != nil {
+		l.Transfer = t.Hourly
+	}
+	if len(c.Decision.RunnersUp) > 0 {
+		l.RunnerUp = &c.Decision.RunnersUp[0]
+	}
+	return l
+}

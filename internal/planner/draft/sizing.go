@@ -63,16 +63,3 @@ func (s *Sizing) Text() string {
 	}
 	return fmt.Sprintf("%s; %d ready, of %d to %d", out, s.wanted(0), s.Least, s.Most)
 }
-
-// Lacks reports whether a pool wants more slices than it has or is about to
-// make.
-func (j *Job) Lacks() bool {
-	have := map[int32]bool{}
-	for _, c := range j.Live {
-		have[c.Spec.Intent.Replica] = true
-	}
-	for _, t := range j.Tasks {
-		have[t.Replica] = true
-	}
-	return len(have) < int(j.Replicas())
-}

@@ -36,7 +36,7 @@
 //	lifecycle/release.go    the way to the end
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
-//	draft/ahead.go, draft/calendar.go, draft/facts.go, draft/nodes.go, ahead/begin.go,
+//	draft/axis.go, draft/ahead.go, draft/calendar.go, draft/facts.go, draft/nodes.go, ahead/begin.go,
 //	planner/guard.go
 //	                        what is booked, and what of it begins
 //	report/sentences.go     what is shown of a booking
@@ -54,6 +54,11 @@
 //	                        what is on its way out and need not be asked to leave
 //	consolidate/consolidate.go  consolidable: what may be moved for a better price
 //	planner/sift.go         quick: what is served as it asks
+//
+// Outside of the planner it is asked for by the ledger (accrues: what costs money) and by the
+// rooms agent, audit, cli, delivery, doctor, manifests, notify, reconciler, review, simulate
+// and ui (`git grep v1alpha1.Phase` finds the places). The public types in schemas are made
+// by `make generate`.
 //
 // # Who calls it
 //

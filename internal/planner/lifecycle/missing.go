@@ -73,3 +73,5 @@ func less(have, want v1alpha1.Resources) string {
 	}
 	return found
 }
+
+func because(code, message string) ledger.Reason { return ledger.Reason{Code: code, Message: message} }

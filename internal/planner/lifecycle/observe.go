@@ -78,8 +78,6 @@ func (t Transition) Apply(books ledger.Books, c *v1alpha1.Contract, now v1alpha1
 	return next, t.Phase != v1alpha1.PhaseActive || c.Status.Phase == v1alpha1.PhaseDegraded
 }
 
-func because(code, message string) ledger.Reason { return ledger.Reason{Code: code, Message: message} }
-
 func degraded(code, message string) Transition {
 	return Transition{Phase: v1alpha1.PhaseDegraded, Reason: because(code, message)}
 }

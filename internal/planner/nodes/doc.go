@@ -2,6 +2,7 @@
 // without flavors, contracts or intents.
 //
 //	ask.go    what a size comes to as pods: pieces that each lie on one node
+//	levels.go nodes that are alike, found by what is free of them
 //	map.go    what is free of each node, taken and given back
 //	below.go  of which nodes more is held than there is
 //	hosts.go  whether pods fit into given parts

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,16 +26,13 @@ func (m *Map) Fits(size quantity.Vector, ask Ask) bool { return m.Pack(size, ask
 // were there as it takes: what an autoscaler adds is of the shapes that there are.
 func (m *Map) FitsShape(size quantity.Vector, ask Ask) bool {
 	p := divide(size, ask, m.Most(ask.Unit))
-	return ask.Only == nil && slices.ContainsFunc(m.levels, func(l level) bool { return times(p.pod, l.shape) > 0 })
+	return ask.Only == nil && slices.ContainsFunc(m.levels, func(l *level) bool { return times(p.pod, l.shape) > 0 })
 }
 
 // Times is how often a size fits as pods, n at the most.
 func (m *Map) Times(size quantity.Vector, ask Ask, n int) int {
 	trial := m.Clone()
-	trial.levels, trial.loose = slices.Clone(m.now()), nil
-	for i := range trial.levels {
-		trial.levels[i].nodes = slices.Clone(trial.levels[i].nodes)
-	}
+	trial.levels, trial.loose = m.now().clone(), nil
 	if len(m.loose) > 0 {
 		trial.free = slices.Clone(m.free)
 		for _, l := range trial.levels {
@@ -108,7 +106,9 @@ func (m *Map) Remapped(parts []Part, shunned string, only func(node string) bool
 func (m *Map) Short(size quantity.Vector, ask Ask) (resource int, most int64) {
 	p := divide(size, ask, m.Most(ask.Unit))
 	resource = -1
-	for _, l := range m.now() {
+	list := slices.Clone(m.now())
+	slices.SortFunc(list, func(a, b *level) int { return cmp.Compare(a.nodes[0], b.nodes[0]) }) // the first node that lacks something says of what
+	for _, l := range list {
 		if l.free.At(ask.Unit) < p.pod.At(ask.Unit) {
 			continue
 		}

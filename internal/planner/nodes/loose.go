@@ -9,7 +9,7 @@ import (
 
 // now are the levels next to what is loose: each of that lies where it packs best, as one
 // pod or on whole nodes, and else in pieces on the fullest nodes.
-func (m *Map) now() []level {
+func (m *Map) now() levels {
 	if len(m.loose) == 0 {
 		return m.levels
 	}
@@ -33,7 +33,7 @@ func (m *Map) now() []level {
 // has is nowhere.
 func (m *Map) scatter(size quantity.Vector) []Part {
 	order := slices.Clone(m.levels)
-	slices.SortStableFunc(order, func(a, b level) int {
+	slices.SortStableFunc(order, func(a, b *level) int {
 		return cmp.Or(cmp.Compare(max(a.free.At(quantity.GPU), 0), max(b.free.At(quantity.GPU), 0)), cmp.Compare(a.free.At(quantity.CPU), b.free.At(quantity.CPU)), cmp.Compare(a.nodes[0], b.nodes[0]))
 	})
 	left := size.Clone()

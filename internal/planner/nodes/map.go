@@ -81,36 +81,11 @@ type Map struct {
 	index  map[string]int32
 	shape  []quantity.Vector
 	free   []quantity.Vector // without what is loose
-	levels []level           // nodes of equal shape and free, in order of their first node
+	levels levels            // nodes of equal shape and free
 	// loose is what is held nobody knows where, the largest first; shown is levels next
 	// to it, nil until asked.
 	loose []quantity.Vector
-	shown []level
-}
-
-// level are nodes that are alike.
-type level struct {
-	shape, free quantity.Vector
-	sum         uint64  // of both, so that those that differ are told apart at a glance
-	nodes       []int32 // by number, which is their order by name
-}
-
-// sumOf is equal for equal vectors, and for hardly any others.
-func sumOf(shape, free quantity.Vector) (sum uint64) {
-	for i, v := range [...]quantity.Vector{shape, free} {
-		for r, n := range v {
-			if n != 0 {
-				x := (uint64(n) + uint64(2*r+i+1)*0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9 //nolint:gosec // bits
-				sum ^= x ^ x>>29
-			}
-		}
-	}
-	return sum
-}
-
-// is reports whether a node of a shape with so much free belongs to the level.
-func (l *level) is(sum uint64, shape, free quantity.Vector) bool {
-	return l.sum == sum && l.free.Equal(free) && l.shape.Equal(shape)
+	shown levels
 }
 
 // Node is one node as it is handed in.
@@ -128,8 +103,8 @@ func New(list []Node) *Map {
 		n := &list[i]
 		m.index[n.Name] = int32(i) //nolint:gosec // their number
 		m.names, m.shape, m.free = append(m.names, n.Name), append(m.shape, n.Shape), append(m.free, n.Free)
-		m.levels = enter(m.levels, n.Shape, n.Free, int32(i)) //nolint:gosec // their number
 	}
+	m.levels = levelsOf(m.shape, m.free)
 	return m
 }
 
@@ -137,42 +112,8 @@ func New(list []Node) *Map {
 func (m *Map) Clone() *Map {
 	out := *m
 	out.free, out.loose, out.shown = slices.Clone(m.free), slices.Clone(m.loose), nil
-	out.levels = slices.Clone(m.levels)
-	for i := range out.levels {
-		out.levels[i].nodes = slices.Clone(out.levels[i].nodes)
-	}
+	out.levels = m.levels.clone()
 	return &out
-}
-
-// enter puts a node among those that are alike.
-func enter(levels []level, shape, free quantity.Vector, node int32) []level {
-	sum := sumOf(shape, free)
-	for i := range levels {
-		if l := &levels[i]; l.is(sum, shape, free) {
-			at, _ := slices.BinarySearch(l.nodes, node)
-			l.nodes = slices.Insert(l.nodes, at, node)
-			return levels
-		}
-	}
-	return append(levels, level{shape, free, sum, []int32{node}})
-}
-
-// leave takes a node from those that it is alike.
-func leave(levels []level, shape, free quantity.Vector, node int32) []level {
-	sum := sumOf(shape, free)
-	for i := range levels {
-		l := &levels[i]
-		if !l.is(sum, shape, free) {
-			continue
-		}
-		if at, ok := slices.BinarySearch(l.nodes, node); ok {
-			if l.nodes = slices.Delete(l.nodes, at, at+1); len(l.nodes) == 0 {
-				levels = slices.Delete(levels, i, i+1)
-			}
-			return levels
-		}
-	}
-	return levels
 }
 
 // Book takes what is held of its nodes (1), or gives it back (-1). A node that the map does
@@ -193,9 +134,9 @@ func (m *Map) Book(h *Holding, sign int64) {
 				free = free.Set(r, free.At(r)-sign*n)
 			}
 		}
-		m.levels = leave(m.levels, m.shape[i], m.free[i], i)
+		m.levels = m.levels.leave(m.shape[i], m.free[i], i)
 		m.free[i] = free
-		m.levels = enter(m.levels, m.shape[i], free, i)
+		m.levels = m.levels.enter(m.shape[i], free, i)
 	}
 	if h.Loose == nil {
 		return
@@ -273,10 +214,5 @@ func compareLoose(a, b quantity.Vector) int {
 	if c := cmp.Or(cmp.Compare(b.At(quantity.GPU), a.At(quantity.GPU)), cmp.Compare(b.At(quantity.CPU), a.At(quantity.CPU)), cmp.Compare(b.At(quantity.Memory), a.At(quantity.Memory))); c != 0 {
 		return c
 	}
-	for r := range max(len(a), len(b)) {
-		if c := cmp.Compare(b.At(r), a.At(r)); c != 0 {
-			return c
-		}
-	}
-	return 0
+	return compareVectors(b, a)
 }

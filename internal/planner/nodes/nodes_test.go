@@ -45,8 +45,18 @@ func text(m *nodes.Map) string {
 	return out
 }
 
+// copied is a map that is made of what another has free.
+func copied(m *nodes.Map) *nodes.Map {
+	var list []nodes.Node
+	m.Each(func(name string, shape, free quantity.Vector) {
+		list = append(list, nodes.Node{Name: name, Shape: shape, Free: free})
+	})
+	return nodes.New(list)
+}
+
 // Whatever is packed, no node gives more than it has, parts add up to what was packed on
-// each node once, packing again gives the same, and what is given back was never there.
+// each node once, packing again gives the same, also on a map that is made with as much
+// free, and what is given back was never there.
 func TestPack_NeverMoreThanThereIs(t *testing.T) {
 	packed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,6 +68,9 @@ func TestPack_NeverMoreThanThereIs(t *testing.T) {
 			parts := m.Pack(v, ask, nil)
 			if again := m.Pack(v, ask, nil); fmt.Sprint(again) != fmt.Sprint(parts) {
 				t.Fatalf("%v and %v", parts, again)
+			}
+			if fresh := copied(m).Pack(v, ask, nil); fmt.Sprint(fresh) != fmt.Sprint(parts) {
+				t.Fatalf("%v, and of a map that was made with as much free %v", parts, fresh)
 			}
 			if fits := m.Fits(v, ask); fits != (parts != nil) {
 				t.Fatalf("fits %v, packed %v", fits, parts)

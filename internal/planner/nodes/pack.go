@@ -98,7 +98,7 @@ func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) 
 		}
 	}
 	for i := range x.m.levels {
-		l := &x.m.levels[i]
+		l := x.m.levels[i]
 		for _, at := range l.nodes {
 			if slices.Contains(x.nodes, at) {
 				continue

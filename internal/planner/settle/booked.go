@@ -116,16 +116,6 @@ func (r *Settler) Ahead(unclaimed func(func())) (changed bool) {
 	return changed
 }
 
-// beginHeld begins what is due of the bookings of an intent whose specification is out of
-// force: their terms go on.
-func (r *Settler) beginHeld(j *draft.Job) {
-	if len(j.Booked) == 0 || r.Fleet.Suspend {
-		return
-	}
-	ahead.Begin(&r.Placer, j, nil)
-	ahead.GiveUp(&r.Placer, j)
-}
-
 // cut decides what becomes of a contract that is past its end because it yields, or that
 // could not be changed before its end came: where its capacity is booked by others from now
 // on it ends, and its replica is placed again as any other that was lost; so it does where

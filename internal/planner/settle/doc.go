@@ -2,6 +2,7 @@
 // does.
 //
 //	settle.go, tasks.go   what ends, waits, is refused or wanted
+//	outcome.go            how a job is settled that gets nothing: refused, expired, queued
 //	terms.go              what is out of force stays on its terms
 //	booked.go             what books ahead, and what gives way to bookings
 //	beyond.go             limits of the fleet and quotas that nothing would meet

@@ -55,3 +55,17 @@ func (r *Settler) keepsParts(j *draft.Job, parts []*v1alpha1.Contract) bool {
 			!slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Units < least })
 	})
 }
+
+// tasksFor is what a replica needs that has these contracts.
+func (r *Settler) tasksFor(j *draft.Job, replica int32, list []*v1alpha1.Contract) []draft.Task {
+	var c *v1alpha1.Contract
+	if len(list) > 0 {
+		if c = list[0]; c.Spec.Intent.Of > 0 {
+			return r.partTasks(j, replica, list)
+		}
+	}
+	if t := r.TaskFor(j, replica, c); t != nil {
+		return []draft.Task{*t}
+	}
+	return nil
+}

@@ -79,18 +79,6 @@ func (r *Settler) isFrozen(j *draft.Job) (string, bool) {
 	return r.Frozen.Why(j.TenantName, j.Name, paths...)
 }
 
-// forced starts the end of contracts that an operator gives up.
-func (r *Settler) forced(j *draft.Job) {
-	if len(r.W.ForceRelease) == 0 {
-		return
-	}
-	for _, c := range slices.Clone(j.Live) {
-		if r.W.ForceRelease[c.Metadata.Name] {
-			r.Drop(j, c, v1alpha1.PhaseFailed, lifecycle.CodeForced, "given up by an operator")
-		}
-	}
-}
-
 // vanished releases what an intent held that is no more.
 func (r *Settler) vanished(j *draft.Job) {
 	r.HoldToTerms(j)
@@ -140,28 +128,6 @@ func givenBack(in *model.Intent) string {
 		return "given back by cluster " + by
 	}
 	return ""
-}
-
-// refuse keeps what exists, on its terms, and states what is wrong.
-func (r *Settler) refuse(j *draft.Job, code, why string) {
-	r.HoldToTerms(j)
-	if r.W.Deaf {
-		r.deaf(j)
-		return
-	}
-	for _, c := range append(slices.Clone(j.Live), j.Booked...) {
-		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
-	}
-	j.Settle(draft.Refuse, v1alpha1.IntentRefused, code, "%s", why)
-}
-
-func (r *Settler) deaf(j *draft.Job) {
-	j.Silent = true
-	j.Tasks, j.News = nil, nil
-	for _, c := range append(slices.Clone(j.Live), j.Booked...) {
-		j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
-	}
-	j.Settle(draft.Keep, "", lifecycle.CodeDeaf, "too few providers are heard to decide anything")
 }
 
 // Unfit is why an intent cannot be acted on at all.
@@ -278,22 +244,6 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		}
 	}
 	return true
-}
-
-func (r *Settler) expire(j *draft.Job, why string) bool {
-	r.ReleaseAll(j, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, why)
-	j.Settle(draft.Done, v1alpha1.IntentDone, lifecycle.CodeTermEnded, "%s", why)
-	return false
-}
-
-// wait queues an intent for an instant, without using up its timeout.
-func (r *Settler) wait(j *draft.Job, code, why string) bool {
-	if r.W.Deaf && len(j.Dec.Contracts) == 0 {
-		r.deaf(j)
-		return false
-	}
-	j.Settle(draft.Queued, v1alpha1.IntentQueued, code, "%s", why)
-	return false
 }
 
 // plain compares what the intent holds with what it wants.

@@ -80,20 +80,6 @@ func (r *Settler) adopt(j *draft.Job) {
 	draft.SetKey(&r.Draft, r.Renamed, [2]string{j.TenantName, old}, state)
 }
 
-// tasksFor is what a replica needs that has these contracts.
-func (r *Settler) tasksFor(j *draft.Job, replica int32, list []*v1alpha1.Contract) []draft.Task {
-	var c *v1alpha1.Contract
-	if len(list) > 0 {
-		if c = list[0]; c.Spec.Intent.Of > 0 {
-			return r.partTasks(j, replica, list)
-		}
-	}
-	if t := r.TaskFor(j, replica, c); t != nil {
-		return []draft.Task{*t}
-	}
-	return nil
-}
-
 // TaskFor is what a replica needs, nil when it has it.
 func (r *Settler) TaskFor(j *draft.Job, replica int32, c *v1alpha1.Contract) *draft.Task {
 	if c == nil {

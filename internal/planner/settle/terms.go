@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -132,4 +133,26 @@ func (r *Settler) record(j *draft.Job, c *v1alpha1.Contract) *v1alpha1.Contract 
 func Unrecorded(in *model.Intent, c *v1alpha1.Contract) bool {
 	p := in.Spec.Preemption
 	return p != nil && p.Preemptible != nil && !*p.Preemptible && c.Spec.Preemptible == nil && c.Spec.Intent.Digest == in.Digest
+}
+
+// forced starts the end of contracts that an operator gives up.
+func (r *Settler) forced(j *draft.Job) {
+	if len(r.W.ForceRelease) == 0 {
+		return
+	}
+	for _, c := range slices.Clone(j.Live) {
+		if r.W.ForceRelease[c.Metadata.Name] {
+			r.Drop(j, c, v1alpha1.PhaseFailed, lifecycle.CodeForced, "given up by an operator")
+		}
+	}
+}
+
+// beginHeld begins what is due of the bookings of an intent whose specification is out of
+// force: their terms go on.
+func (r *Settler) beginHeld(j *draft.Job) {
+	if len(j.Booked) == 0 || r.Fleet.Suspend {
+		return
+	}
+	ahead.Begin(&r.Placer, j, nil)
+	ahead.GiveUp(&r.Placer, j)
 }
