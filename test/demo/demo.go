@@ -49,6 +49,11 @@ func Run(ctx context.Context, o Options) (err error) {
 			}
 		}()
 	}
+	for _, path := range []*string{&o.Bin, &o.Dir} { // programs run in directories of their own
+		if *path, err = filepath.Abs(*path); err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+	}
 	for _, program := range []string{"fleetbroker", "fleet-agent"} {
 		if _, err := os.Stat(filepath.Join(o.Bin, program)); err != nil {
 			return fmt.Errorf("demo: %w; build both programs first: make build", err)

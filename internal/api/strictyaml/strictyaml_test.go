@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 		"unknown field of gpu": {"spec:\n  resources:\n    gpu:\n      counts: 1\n", []string{
 			`7:7: unknown field "counts" (did you mean "count"?)`}},
 		"a no-break space": {"spec:\n \u00a0resources: {cpu: 1}\n", []string{`5:2: unknown field "\u00a0resources": a no-break space (U+00A0) is next to resources`, `5:2: spec.resources is missing`}},
-		"a slip for gpu": {"spec:\n  resources:\n    cpu: 1\n    gpus: 'H100:4'\n", []string{`7:5: unknown field "gpus" (did you mean "gpu"?)`}},
+		"a slip for gpu":   {"spec:\n  resources:\n    cpu: 1\n    gpus: 'H100:4'\n", []string{`7:5: unknown field "gpus" (did you mean "gpu"?)`}},
 		"all at once": {"spec:\n  resources: {cpu: 1}\n  priority: high\n  suspend: \"yes\"\n  foo: 1\n", []string{
 			`6:13: spec.priority: "high" is text`, `7:12: spec.suspend: "yes" is text; write true or false`, `8:3: unknown field "foo"`}},
 		"duplicate":             {"spec:\n  resources: {cpu: 1}\n  priority: 1\n  priority: 2\n", []string{`7:3: duplicate key "priority" (first on line 6)`}},

@@ -46,6 +46,14 @@ func TestDemo(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", demo, "../../demo").CombinedOutput(); err != nil {
 		t.Fatalf("build the demo: %v\n%s", err, out)
 	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Rel(here, bin) // as make demo names them
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args  []string
 		tells []string
@@ -55,7 +63,7 @@ func TestDemo(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		cmd := exec.CommandContext(ctx, demo, append([]string{"--bin", bin, "--dir", dir}, c.args...)...)
+		cmd := exec.CommandContext(ctx, demo, append([]string{"--bin", programs, "--dir", dir}, c.args...)...)
 		// It makes a network of its own, as outside of this suite.
 		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, env.Isolated+"=") })
 		out, err := cmd.CombinedOutput()
@@ -74,11 +82,11 @@ func TestDemo(t *testing.T) {
 				t.Errorf("demo %v does not tell %q:\n%s", c.args, want, out)
 			}
 		}
-		programs, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		if err != nil || len(programs) == 0 {
+		running, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil || len(running) == 0 {
 			t.Fatalf("no programs are seen, %v", err)
 		}
-		for _, file := range programs {
+		for _, file := range running {
 			if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(dir)) {
 				t.Errorf("this is left running: %s", bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 			}
