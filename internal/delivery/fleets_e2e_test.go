@@ -108,7 +108,6 @@ func testTwoFleets(t *testing.T, access testAccess) {
 		o := all["vision-train-0-aaaa"]
 		return o.Gone()
 	})
-	b.lines.Wants(t, "FB1077") // the clash
 	// The namespace of another fleet is not offloaded, labelled or let go.
 	space := desiredOf(t, fleetB, contract("rome", "serve", in("b")), contract("rome", "other", in("a")))
 	b.deliver(space)

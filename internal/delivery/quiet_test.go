@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
 
@@ -127,7 +128,8 @@ func TestElectionProblemPasses(t *testing.T) {
 // A Lease that this account may not write is the cluster's problem until it may, though
 // it can be read.
 func TestRefusedLeaseIsAProblem(t *testing.T) {
-	w := newWorker("rome", &Options{Identity: "ours", Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	lines := &logtest.Lines{}
+	w := newWorker("rome", &Options{Identity: "ours", Clock: clocktesting.NewFakeClock(time.Now()), Log: lines.Logger(), LeaseDuration: 30 * time.Second}, func() {})
 	under := &countedLock{err: apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "fleetbroker", errors.New("no"))}
 	lock := &sparingLock{Interface: under, clock: w.options.Clock, every: time.Second, saw: w.saw, held: w.renew, refused: w.leaseRefused}
 	if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}); !apierrors.IsForbidden(err) {
@@ -157,6 +159,7 @@ func TestRefusedLeaseIsAProblem(t *testing.T) {
 	if got := w.status().Problem; got != "" {
 		t.Errorf("it may write the Lease again, and its problem is %q", got)
 	}
+	lines.Wants(t, "FB1075")
 }
 
 // A cluster that did what it was asked is there; one that refused says nothing of
@@ -244,5 +247,29 @@ func TestAnswerThatNoWatchShows(t *testing.T) {
 	}
 	if clear(w.dirty); len(c.lapse()) != 0 {
 		t.Error("it lapses twice")
+	}
+}
+
+// What is not delivered is logged when it is new, each reason once, and not while it stays.
+func TestNotDelivered_IsLoggedOnce(t *testing.T) {
+	lines, counted := &logtest.Lines{}, -1
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: lines.Logger(), Hooks: Hooks{Refused: func(_ string, n int) { counted = n }}}, func() {})
+	note := func(refused map[string]string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.noteRefused(Desired{Refused: refused})
+	}
+	first, second := "namespace vision is of another fleet", "namespace nlp of tenant nlp has that name"
+	for range 3 {
+		note(map[string]string{"vision": first})
+	}
+	lines.Wants(t, "FB1077")
+	note(map[string]string{"vision": first, "nlp": second})
+	if counted != 2 {
+		t.Errorf("%d things are counted, want 2", counted)
+	}
+	note(nil)
+	if n := strings.Count(lines.String(), "msg=\"not delivered\""); n != 2 || strings.Count(lines.String(), first) != 1 || strings.Count(lines.String(), second) != 1 || counted != 0 {
+		t.Errorf("logged %d times, %d are left; want each once, and none left:\n%s", n, counted, lines)
 	}
 }

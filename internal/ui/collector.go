@@ -1,9 +1,9 @@
 package ui
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
 // collector gives the fleet's figures as the dashboard shows them.
@@ -45,12 +45,26 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		return // nothing is known yet; /readyz says why
 	}
 	l := m.Levels()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		for i := range labels { // words of files and agents
-			labels[i] = strings.ToValidUTF8(labels[i], "?")
-		}
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	// Labels are words of files and agents: they are written as a page writes them, and those
+	// that are then alike are one series, because two of them would cost the whole scrape.
+	type series struct {
+		of     *prometheus.Desc
+		labels [2]string
 	}
+	sums, sizes := map[series]float64{}, map[series]int{}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		key := series{of: d}
+		for i := range labels {
+			key.labels[i] = escape.Line(labels[i])
+		}
+		sums[key] += v
+		sizes[key] = len(labels)
+	}
+	defer func() {
+		for key, v := range sums {
+			ch <- prometheus.MustNewConstMetric(key.of, prometheus.GaugeValue, v, key.labels[:sizes[key]]...)
+		}
+	}()
 	gauge(c.info, 1, m.Fleet.Name, m.Currency())
 	for key, n := range l.Intents {
 		gauge(c.intents, float64(n), key[0], key[1])

@@ -1,16 +1,21 @@
 package ui_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
+	"github.com/fleetbroker/fleetbroker/test/hostile"
 )
 
 // scraped is what Prometheus gets of a registry.
@@ -48,6 +53,36 @@ func TestCollector(t *testing.T) {
 	for _, want := range []string{`fleetbroker_intents{reason="",state="Placed"}`, `fleetbroker_spend_per_hour{currency="EUR"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// TestCollector_HostileLabels: whatever agents call their GPUs, metrics are scraped whole, and
+// no label has a character that a terminal, or what draws it, takes for more than text.
+func TestCollector_HostileLabels(t *testing.T) {
+	for texts := range slices.Chunk(append(hostile.Texts(), "\xff", "?", "\xfe"), 50) { // the last are alike once they are text
+		d, b := newDaemon(t), plantest.New()
+		b.Provider("paris")
+		for i, text := range texts {
+			b.Offer(fmt.Sprintf("paris/pool-%d", i), plantest.Cards(text, 16, "80Gi"))
+		}
+		d.show(b)
+		r := prometheus.NewPedanticRegistry()
+		r.MustRegister(ui.Collector(d.ui))
+		out := scraped(r)
+		if !strings.Contains(out, `kind="capacity"`) || !strings.Contains(out, "fleetbroker_deaf 0\n") {
+			t.Errorf("the scrape lacks its figures: %.300q", out)
+		}
+		for line := range strings.Lines(out) {
+			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "fleetbroker_") {
+				t.Errorf("a line of its own: %.100q", line)
+			}
+			for _, c := range strings.TrimSuffix(line, "\n") {
+				if !unicode.IsPrint(c) {
+					t.Errorf("the character %U in %.200q", c, line)
+					break
+				}
+			}
 		}
 	}
 }

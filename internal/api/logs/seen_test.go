@@ -12,7 +12,7 @@ import (
 // unseen are codes that the runbook explains and no test asks for yet: each needs a process
 // that dies, a cluster that answers by halves or an API server. The list may only shrink.
 var unseen = []string{
-	"FB1046", "FB1054", "FB1057", "FB1060", "FB1065", "FB1066", "FB1072", "FB1075", "FB1078", "FB1105", "FB1123", "FB1126", "FB1136", "FB1184", "FB1192", "FB1194",
+	"FB1046", "FB1054", "FB1057", "FB1060", "FB1065", "FB1066", "FB1072", "FB1078", "FB1105", "FB1123", "FB1126", "FB1136", "FB1184", "FB1192", "FB1194",
 }
 
 // TestRunbookLinesAreSeen: each line that the runbook explains is asked for by a test, by its
