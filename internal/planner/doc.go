@@ -70,7 +70,7 @@
 // decide.go has the steps, step.go names them, round.go makes the round of a world;
 // types.go are the names under which others know what goes in and comes out.
 //
-//   - observe: refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go
+//   - observe: refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go, nodeslack.go
 //     (contracts that a shrunken flavor no longer holds), pools.go (warm pools as intents).
 //   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
 //     much would end at once nothing does.
