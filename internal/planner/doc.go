@@ -71,7 +71,7 @@
 // types.go are the names under which others know what goes in and comes out.
 //
 //   - observe: observe.go, refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go
-//     (contracts that a shrunken flavor no longer holds; excess_nodes.go: node by node), pools.go (warm pools as intents).
+//     (contracts that a shrunken flavor no longer holds; excess_nodes.go: node by node; nodeslack.go: on one node), pools.go (warm pools as intents).
 //   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
 //     much would end at once nothing does.
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the

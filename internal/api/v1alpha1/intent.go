@@ -316,7 +316,7 @@ type Placement struct {
 type Within struct {
 	// By is provider, region, zone, network (location.network: clusters of one value reach each other at training speed) or label. Required unless policy is None. An offer that states no such domain cannot be used under Required.
 	By string `json:"by,omitempty"`
-	// Label is the key of the label, with by: label, such as topology.kubernetes.io/rack. A flavor's own label goes before its cluster's; a value of a flavor is one of its provider's alone, one of a Cluster file is the same for all.
+	// Label is the key of the label, with by: label, such as topology.kubernetes.io/rack. A flavor's own label goes before those of its nodes, where these differ, and these before its cluster's; a value of a flavor or node is one of its provider's alone, one of a Cluster file is the same for all.
 	Label string `json:"label,omitempty"`
 	// Policy is Required (default): in one domain, or it waits; Preferred: in one domain if one has room for all, else anywhere; None: anywhere.
 	Policy WithinPolicy `json:"policy,omitempty"`

@@ -31,13 +31,11 @@ type Draft struct {
 	// MappedNow are the remote namespaces that this round has added to those of
 	// the ledger's contracts and taken away.
 	MappedNow Mappings
-	// Excess are contracts that a flavor can no longer hold, Cut those that a
-	// budget's limit ends, replaced those that were released in this round for others
-	// in their place, Claimed the warm ones that intents have taken over.
-	Excess, Cut, replaced, Claimed map[string]bool
-	// Lacking is why one of the nodes of contracts that are Excess cannot hold them, where
-	// their flavor could.
-	Lacking map[string]string
+	Strained
+	// Cut are contracts that a budget's limit ends, replaced those that were released in
+	// this round for others in their place, Claimed the warm ones that intents have taken
+	// over.
+	Cut, replaced, Claimed map[string]bool
 	// HeldBack is whose contracts do not end, because too many would at once.
 	HeldBack heldBack
 	// Renamed are states under names that intents had before.
@@ -58,12 +56,20 @@ type Draft struct {
 	lent map[string]bool
 }
 
+// Strained are the contracts for which too little is there, by name.
+type Strained struct {
+	// Excess are those that their flavor, or one of their nodes, can no longer hold.
+	Excess map[string]bool
+	// Lacking is why one of their nodes cannot, of those whose flavor could.
+	Lacking map[string]string
+}
+
 // New is a draft in which nothing has happened.
 func New(f Facts, base Base, plan *Plan) Draft {
 	return Draft{
 		Moment: Moment{f, f.W.Now}, Base: base, Plan: plan,
 		Before: map[string]*v1alpha1.Contract{}, Current: map[string]*v1alpha1.Contract{}, StatusOnly: map[string]bool{},
-		MappedNow: Mappings{}, Excess: map[string]bool{}, Cut: map[string]bool{}, replaced: map[string]bool{}, Claimed: map[string]bool{},
+		MappedNow: Mappings{}, Strained: Strained{Excess: map[string]bool{}}, Cut: map[string]bool{}, replaced: map[string]bool{}, Claimed: map[string]bool{},
 		Renamed: map[[2]string]*v1alpha1.IntentState{}, Notices: map[string][]*v1alpha1.Contract{}, isFreed: map[string]bool{}, lent: map[string]bool{},
 	}
 }

@@ -7,6 +7,7 @@
 //	place.go      taking and giving back, by Place
 //	cards.go      the cards of an offer that sells parts of them
 //	nodes.go      the nodes of an offer that tells them
+//	places.go     in which places, such as racks, they are
 //	growth.go     what an autoscaler could add
 //	risk.go       what overcommit.maxRisk forbids
 //

@@ -14,6 +14,8 @@
 //	related.go       which intents are together and apart, kept from round to round
 //	bounds.go        limits, rules and bars (package rules) of one more replica, put together
 //	memo.go          what was found out of a class
+//	remap.go         what lies on a node that is gone gets another one
+//	places.go        domains that are of nodes, such as racks
 //	within.go, whole.go   replicas that share a domain, and what moves as a whole
 //	domains.go       the search for a domain that holds all
 //	seating.go       gangs spread by several keys, with all replicas in view

@@ -4,6 +4,7 @@
 //
 //	rules.go     Set: the rules of one more replica; Relations: who is together and apart
 //	spread.go    Spread: an entry of placement.spread, as topology spread constraints are
+//	onnodes.go   in which domain the nodes of a contract are
 //	bars.go      Bars: remote namespaces and Secrets that keep an intent from a provider
 //
 // Which domains replicas share (placement.within) is package domain's; a Set asks it.
