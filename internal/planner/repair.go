@@ -21,7 +21,9 @@ import (
 //
 // Nothing is moved but what this very round placed; whoever was first seen at
 // another time, or has another priority, is not touched. A gang stays whole, and so
-// do intents that are together; spreads, budgets and who is apart are rules of the search.
+// do intents that are together, but for one that names another and may wait; replicas
+// that may be split are whole or in parts; spreads, budgets and who is apart are rules
+// of the search.
 // What is found is booked like any placement, whole or not at all: a limit of a
 // tenant or an intent may not allow it.
 

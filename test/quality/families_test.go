@@ -67,9 +67,6 @@ var scales = []scale{{20, 16}, {60, 50}, {200, 150}}
 type family struct {
 	name string
 	make func(g *generator)
-	// unsolved: batches are not solved with what it asks for, and how far it is from what
-	// is known is measured alone.
-	unsolved bool
 }
 
 // generator makes one mix.
@@ -87,7 +84,7 @@ var families = []family{
 	{name: "data", make: func(g *generator) { g.sell(sale{parts: true}); g.ask(demand{}); g.data() }},
 	{name: "cpumix", make: func(g *generator) { g.sell(sale{parts: true, processors: 40}); g.ask(demand{processors: 50}) }},
 	{name: "spread", make: func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 50}); g.spread() }},
-	{name: "split", unsolved: true, make: func(g *generator) { g.sell(sale{}); g.ask(demand{large: 25}); g.split() }},
+	{name: "split", make: func(g *generator) { g.sell(sale{}); g.ask(demand{large: 25}); g.split() }},
 	{name: "together", make: func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.relate() }},
 	{name: "gangs", make: func(g *generator) { g.sell(sale{}); g.ask(demand{replicas: 40}); g.gangs() }},
 	{name: "tenants", make: func(g *generator) { g.sell(sale{}); g.ask(demand{}); g.limit() }},

@@ -10,7 +10,8 @@
 // (record to record). Half of the times they choose by shadow prices, the
 // multipliers of the assignment's Lagrangian relaxation, found by subgradient steps
 // after Polyak (Held, Wolfe, Crowder: Validation of subgradient optimization, 1974).
-// Groups choose as a whole (units.go).
+// Groups choose as a whole (units.go), but for seats that follow; a seat that may be in parts
+// takes the fewest that hold it where no place does (parts.go, divide.go).
 //
 //	problem.go  what a problem is
 //	deck.go     how units lie on a row's cards
@@ -18,6 +19,8 @@
 //	shadow.go   shadow prices
 //	state.go    where seats are, and what is free
 //	units.go    groups choose a domain
+//	parts.go    seats in parts, and who goes to a place in their stead
+//	divide.go   which parts
 //	ruin.go     who loses a place
 //	scarce.go   accounts that are nearly used up
 //	solve.go    the search
@@ -25,7 +28,8 @@
 // Invariants:
 //   - What Solve returns takes no more of any row or account than it has, lays units
 //     on cards as Row.Cards shows, leaves nobody without a place who must have one, and a
-//     group whole or without any. It keeps to all rules (rules.go): spreads, who is apart,
+//     group whole or without any, but for seats that follow. Whoever it puts in parts has the
+//     fewest that hold it, and no place does. It keeps to all rules (rules.go): spreads, who is apart,
 //     and what may be spent on several.
 //   - It costs no more than what it was given.
 //   - Equal problems have equal answers: choices are drawn from a fixed sequence,
