@@ -55,7 +55,7 @@ func (o *runOptions) theirPullRequests(d *daemon, common *reviews.Common) *their
 	if o.shadow {
 		return nil
 	}
-	return theirs.New(theirs.Options{Keeper: d.sources, Common: common, View: d.loop.View, Refresh: o.forge.refresh, Now: o.streams.Now, Log: d.log, Speaks: d.election.Leads})
+	return theirs.New(theirs.Options{Keeper: d.sources, Common: common, View: d.loop.View, Refresh: o.forge.refresh, Now: o.streams.Now, Log: d.log, Speaks: d.election.Holds})
 }
 
 // pullRequests looks after pull requests; nil where no forge is configured.
@@ -65,6 +65,6 @@ func (o *runOptions) pullRequests(d *daemon, common *reviews.Common) *reviews.Re
 	}
 	return reviews.New(reviews.Options{
 		Forge: d.forge, Repo: d.repo, Common: common, View: d.loop.View, Branch: o.inputs, Poll: o.poll, Refresh: o.forge.refresh,
-		Now: o.streams.Now, Log: d.log, Speaks: d.election.Leads,
+		Now: o.streams.Now, Log: d.log, Speaks: d.election.Holds,
 	})
 }

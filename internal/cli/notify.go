@@ -66,7 +66,7 @@ func (o *runOptions) notifier(d *daemon) (*notify.Notifier, error) {
 	}
 	n := notify.New(notify.Options{
 		Dir: o.stateDir, State: d.state, Address: addresses{o.notifyDir, d.secrets}.of, Now: d.now, Paces: notify.DefaultPaces(), Log: d.log,
-		Count: d.metrics.Notified, Speaks: d.election.Leads, CAs: cas, Told: d.announce,
+		Count: d.metrics.Notified, Speaks: d.election.Holds, CAs: cas, Told: d.announce,
 		At: func(ctx context.Context, head tree.Hash) (*ledger.Ledger, error) {
 			t, err := d.repo.Tree(head)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/logs"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/cli/flagfile"
 	process "github.com/fleetbroker/fleetbroker/internal/daemon"
@@ -24,6 +25,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/reviews"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/writers"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 	"github.com/fleetbroker/fleetbroker/internal/server/login"
 )
@@ -287,8 +289,15 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	fit := process.Fitness{Clock: d.clock.Err, Read: d.loop.HasRead, RemoteOut: d.loop.RemoteOut, Store: d.shared.Store}
 	d.election = &process.Election{
 		Config: d.shared.Config, Namespace: d.shared.Namespace, Identity: d.shared.Replica,
-		Fit: fit.Err, Cut: fit.Cut, Changed: changed, Log: d.log,
+		Fit: fit.Err, Cut: fit.Cut, Past: process.NewPast(o.stateDir, d.state, o.streams.Now), Changed: changed, Log: d.log,
 	}
+	d.observer.Each(func() {
+		if head, err := tree.ParseHash(d.loop.Head()); err == nil {
+			if c, err := writers.Newest(d.repo, head); err == nil {
+				d.election.Wrote(c.Trailer(writers.ReplicaTrailer), c.When())
+			}
+		}
+	})
 	return nil
 }
 

@@ -44,6 +44,8 @@ type Election struct {
 	// Cut says why the store is out of reach, "" when it is not; nil: it never is.
 	// While it is, the last one that led goes on.
 	Cut func() string
+	// Past is what is noted of when this replica led; nil: nothing over a restart.
+	Past *Past
 	// Changed is called after it has begun or ceased to lead; may be nil.
 	Changed func()
 	// Log may be nil.
@@ -55,14 +57,24 @@ type Election struct {
 	leader atomic.Pointer[string]
 	// refused is why the Lease was refused last.
 	refused atomic.Pointer[store.RefusedError]
+	// renewed is when the Lease was renewed last, nil when it is not this one's.
+	renewed atomic.Pointer[time.Time]
 }
 
-// Leads reports whether this replica decides.
+// Leads reports whether this replica decides: it holds the Lease, or was the last one that
+// did and the store is out of reach.
 func (e *Election) Leads() bool {
-	if e == nil || e.holds.Load() {
+	return e.Holds() || !e.holds.Load() && e.last.Load() && e.Cut != nil && e.Cut() != ""
+}
+
+// Holds reports whether this replica holds the Lease, and renewed it in time: one that
+// stood still, or is cut off, does not know yet that another one may have it.
+func (e *Election) Holds() bool {
+	if e == nil {
 		return true
 	}
-	return e.last.Load() && e.Cut != nil && e.Cut() != ""
+	at := e.renewed.Load()
+	return e.holds.Load() && at != nil && time.Since(*at) < leaseDuration
 }
 
 // Leader is the name of the replica that decides, as far as is known; "" when it is
@@ -88,12 +100,17 @@ func (e *Election) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("elect who decides: %w", err)
 	}
+	return e.take(ctx, &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Name: Lease, Namespace: e.Namespace},
+		Client:     client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+	})
+}
+
+// take takes part with a lock until the context ends.
+func (e *Election) take(ctx context.Context, lock resourcelock.Interface) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: notedLock{leaselock.Own(&resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Name: Lease, Namespace: e.Namespace},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
-		}), &e.refused},
+		Lock:          notedLock{leaselock.Own(lock), &e.refused, &e.renewed},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            Lease,
@@ -104,6 +121,9 @@ func (e *Election) Run(ctx context.Context) error {
 				e.leader.Store(&who)
 				if who != e.Identity {
 					e.last.Store(false)
+					if e.Past != nil {
+						e.Past.over()
+					}
 					e.Log.Info("another replica decides", "replica", who)
 				}
 				e.changed()
@@ -120,6 +140,8 @@ func (e *Election) Run(ctx context.Context) error {
 				why = err.Error()
 				e.Log.Info("does not take part in the leader election", "error", err)
 			}
+			e.resume(ctx, lock)
+			e.keep()
 			sleep(ctx, lookEvery)
 			continue
 		}
@@ -128,6 +150,7 @@ func (e *Election) Run(ctx context.Context) error {
 		go func() {
 			defer end()
 			for term.Err() == nil && e.unfit() == nil {
+				e.keep()
 				sleep(term, lookEvery)
 			}
 		}()

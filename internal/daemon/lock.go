@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -16,6 +17,22 @@ import (
 type notedLock struct {
 	resourcelock.Interface
 	refused *atomic.Pointer[store.RefusedError]
+	// renewed is when the newest write as this one's was begun; nil where it is not.
+	renewed *atomic.Pointer[time.Time]
+}
+
+// wrote takes over what became of a write that was begun at a time: another replica takes
+// the Lease no sooner than its duration after that.
+func (l notedLock) wrote(record resourcelock.LeaderElectionRecord, began time.Time, err error) error {
+	l.note(err)
+	switch {
+	case err != nil:
+	case record.HolderIdentity == l.Identity():
+		l.renewed.Store(&began)
+	default:
+		l.renewed.Store(nil)
+	}
+	return err
 }
 
 // note takes over what became of a request. What was not answered says nothing of what
@@ -39,16 +56,14 @@ func (l notedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 
 // Create implements resourcelock.Interface.
 func (l notedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	err := l.Interface.Create(ctx, record)
-	l.note(err)
-	return err
+	began := time.Now()
+	return l.wrote(record, began, l.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
 func (l notedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	err := l.Interface.Update(ctx, record)
-	l.note(err)
-	return err
+	began := time.Now()
+	return l.wrote(record, began, l.Interface.Update(ctx, record))
 }
 
 // Refused says why the Lease is refused to this replica, nil when it is not: while it

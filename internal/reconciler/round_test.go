@@ -206,9 +206,9 @@ func TestReleaseNamesWhoRemovedTheIntent(t *testing.T) {
 
 // An agent's word that a provider holds nothing counts by its cause: once the agent
 // says that it had carried out instructions of the commit that ends the contract, or
-// later ones that the ledger has. An agent that does not say so has to report twice
-// after the slice was seen gone: the report of a grant may have been lost
-// (invariant 11).
+// later ones that the ledger has, however often it reports before. An agent that does not
+// say what it carried out has to report twice after the slice was seen gone: the report of
+// a grant may have been lost (invariant 11).
 func TestReleaseWaitsForTheProvidersWord(t *testing.T) {
 	const before, ending, later, ahead = -1, 0, 1, 1000 // of the commit that ends the contract
 	for name, tc := range map[string]struct {
@@ -219,8 +219,10 @@ func TestReleaseWaitsForTheProvidersWord(t *testing.T) {
 		"carried out":                    {"fleetbroker", []int64{ending}, []string{"released"}},
 		"carried out later ones":         {"fleetbroker", []int64{later}, []string{"released"}},
 		"carried out earlier ones":       {"fleetbroker", []int64{before}, nil},
-		"carried out earlier ones twice": {"fleetbroker", []int64{before, before}, []string{"released"}},
+		"carried out earlier ones twice": {"fleetbroker", []int64{before, before, before}, nil},
+		"carried out at last":            {"fleetbroker", []int64{before, before, ending}, []string{"released"}},
 		"more than the ledger has":       {"fleetbroker", []int64{ahead}, nil},
+		"more, and twice":                {"fleetbroker", []int64{ahead, ahead}, []string{"released"}},
 		"Liqo grants":                    {"default", []int64{later}, nil},
 		"Liqo grants, twice":             {"default", []int64{later, later}, []string{"released"}},
 	} {

@@ -14,8 +14,9 @@ import (
 // provider's word that it holds nothing counts only when the provider cannot give
 // anything any more: the report of a grant may have been lost, and an older report
 // would then prove that the provider let go of what it had not yet given
-// (invariant 11). It counts by its cause, when the agent that gave it had carried out
-// instructions that the contract ends; an agent that does not say so has to report
+// (invariant 11). It counts by its cause alone, when the agent that gave it had carried out
+// instructions that the contract ends; an agent that does not say what it carried out, or of
+// a contract of which it is not known with which number it began to end, has to report
 // twice after the contract was seen gone. The zero value has seen nothing gone.
 type Gone struct {
 	observed v1alpha1.ConsumerObservations
@@ -61,19 +62,19 @@ func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market, numbers func(c *v1alp
 			if c == nil || c.Status.Phase != v1alpha1.PhaseReleasing {
 				continue
 			}
-			if m.HeardTwice(c.Spec.Provider).After(since) {
-				continue
-			}
+			twice := m.HeardTwice(c.Spec.Provider).After(since)
 			if honoured := m.Honoured(c.Spec.Provider); c.Spec.Class == enforced && honoured > 0 {
 				began, newest, err := numbers(c)
 				if err != nil {
 					return nil, fmt.Errorf("look when contract %s began to end: %w", name, err)
 				}
-				if began > 0 && began <= honoured && honoured <= newest {
-					continue
+				if began > 0 && honoured <= newest {
+					twice = began <= honoured // by its cause alone
 				}
 			}
-			out[name] = true
+			if !twice {
+				out[name] = true
+			}
 		}
 	}
 	return out, nil

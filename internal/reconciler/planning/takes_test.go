@@ -53,14 +53,17 @@ func TestOutdated(t *testing.T) {
 		change func(s *v1alpha1.FlavorSpec)
 		want   bool
 	}{
-		"nothing":                     {func(*v1alpha1.FlavorSpec) {}, false},
-		"less capacity":               {func(s *v1alpha1.FlavorSpec) { s.Capacity = cards(18) }, true},
-		"more capacity":               {func(s *v1alpha1.FlavorSpec) { s.Capacity = cards(24) }, false},
-		"more is used":                {func(s *v1alpha1.FlavorSpec) { s.Used = cards(3) }, true},
-		"less is used":                {func(s *v1alpha1.FlavorSpec) { s.Used = nil }, false},
-		"more is held":                {func(s *v1alpha1.FlavorSpec) { s.Held["c2"] = cards(1) }, true},
-		"less is held":                {func(s *v1alpha1.FlavorSpec) { s.Held, s.HeldOn = nil, nil }, false},
-		"held on another node":        {func(s *v1alpha1.FlavorSpec) { s.HeldOn["c1"][node2] = s.HeldOn["c1"][node1]; delete(s.HeldOn["c1"], node1) }, true},
+		"nothing":       {func(*v1alpha1.FlavorSpec) {}, false},
+		"less capacity": {func(s *v1alpha1.FlavorSpec) { s.Capacity = cards(18) }, true},
+		"more capacity": {func(s *v1alpha1.FlavorSpec) { s.Capacity = cards(24) }, false},
+		"more is used":  {func(s *v1alpha1.FlavorSpec) { s.Used = cards(3) }, true},
+		"less is used":  {func(s *v1alpha1.FlavorSpec) { s.Used = nil }, false},
+		"more is held":  {func(s *v1alpha1.FlavorSpec) { s.Held["c2"] = cards(1) }, true},
+		"less is held":  {func(s *v1alpha1.FlavorSpec) { s.Held, s.HeldOn = nil, nil }, false},
+		"held on another node": {func(s *v1alpha1.FlavorSpec) {
+			s.HeldOn["c1"][node2] = s.HeldOn["c1"][node1]
+			delete(s.HeldOn["c1"], node1)
+		}, true},
 		"cordoned":                    {func(s *v1alpha1.FlavorSpec) { s.Cordon = true }, true},
 		"less is free on a node":      {func(s *v1alpha1.FlavorSpec) { s.Nodes.Groups[1].Free = cards(7) }, true},
 		"more is free on a node":      {func(s *v1alpha1.FlavorSpec) { s.Nodes.Groups[0].Free = nil }, false},

@@ -65,7 +65,7 @@ func (t *Turns) Follow(repo Repo, head tree.Hash) error {
 	if t.Self == "" || t.Self == Operator || head == t.head {
 		return nil
 	}
-	newest, err := newestOf(repo, head)
+	newest, err := Newest(repo, head)
 	if err != nil {
 		return fmt.Errorf("look who wrote the ledger: %w", err)
 	}
@@ -105,9 +105,9 @@ func (t *Turns) end() {
 	t.until, t.why = time.Time{}, ""
 }
 
-// newestOf is the newest commit of a daemon's that a head contains, zero for none.
+// Newest is the newest commit of a daemon's that a head contains, zero for none.
 // What others wrote, and operators, is passed over.
-func newestOf(repo Repo, head tree.Hash) (newest gitrepo.Commit, err error) {
+func Newest(repo Repo, head tree.Hash) (newest gitrepo.Commit, err error) {
 	err = walk(repo, head, func(c gitrepo.Commit, ours bool) bool {
 		if !ours || c.Trailer(ReplicaTrailer) == Operator {
 			return true
