@@ -34,22 +34,22 @@ type Stoppable struct {
 func (s Stoppable) Run(ctx context.Context, part func(context.Context) error) error {
 	type end struct {
 		err   error
-		panic any
+		broke any
 	}
 	ended := make(chan end, 1)
 	go func() {
 		var e end
 		defer func() {
 			if why := recover(); why != nil {
-				e.panic = fmt.Sprintf("%v\n%s", why, debug.Stack())
+				e.broke = fmt.Sprintf("%v\n%s", why, debug.Stack())
 			}
 			ended <- e
 		}()
 		e.err = part(ctx)
 	}()
 	is := func(e end) error {
-		if e.panic != nil {
-			panic(e.panic)
+		if e.broke != nil {
+			panic(e.broke)
 		}
 		return e.err
 	}
