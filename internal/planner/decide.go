@@ -67,7 +67,7 @@ type reading func(*round, map[string]draft.RefusalMark) *round
 // has changed, would decide otherwise (invariant 3). Only what clusters report changes a
 // denial, and nothing that a round decides: what is written of one intent may be refused
 // where the rest lands. The round that is left may be another, on the same errand; the one
-// given is used up then. again reads the world once more by other marks: what is made from
+// given is used up then. again reads the world a second time by other marks: what is made from
 // nothing is made so again, because it is what a Session is compared with.
 //
 // Where denialTries do not agree either, the last one is taken: it is a plan as any other by

@@ -89,7 +89,7 @@ func newRoundBy(w *draft.World, marks map[string]draft.RefusalMark) *round {
 	return r
 }
 
-// fromNothing reads it anew.
+// fromNothing reads it as if nothing were kept.
 func fromNothing(r *round, marks map[string]draft.RefusalMark) *round {
 	w := r.given
 	return newRoundBy(&w, marks)

@@ -167,7 +167,7 @@ func (c Change) Reverse() Change {
 	return c.Again()
 }
 
-// Again books a change once more.
+// Again books a change another time.
 func (c Change) Again() Change {
 	c.off.book(-1)
 	c.on.book(1)

@@ -86,9 +86,12 @@
 //     candidate is priced for itself, and the columns of `explain` follow from that.
 //     A value that compares candidates with each other takes what it compares from
 //     scale (objective.go) and is marked so. TestTerms asks each weight for its term and each
-//     term for a value. An objective that weighs it is an entry of objectives.
+//     term for a value. An objective that weighs it is an entry of objectives. The weight is
+//     part of what people write: `make generate` brings it into schemas and reference, `go
+//     test ./schemas/v1alpha1 -run TestCompatible -update` into the public types.
 //   - a phase, or a limit that depends on what this round has decided, is not of this
-//     package: phases are lifecycle's, limits go into admit.
+//     package: a phase is added as the comment of package lifecycle lists, limits go into
+//     admit.
 //
 // # Who calls it
 //

@@ -164,17 +164,7 @@ func (r *Settler) Unfit(j *draft.Job) (code, why string) {
 // schedule settles what time alone decides, and reports whether the intent
 // wants capacity now.
 func (r *Settler) schedule(j *draft.Job) bool {
-	same := j.State != nil && j.State.Status.Digest == j.In.Digest
-	if j.State != nil && j.State.Status.State == v1alpha1.IntentDone {
-		if same {
-			r.ReleaseAll(j, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "")
-			j.Settle(draft.Done, v1alpha1.IntentDone, j.State.Status.Reason, DoneText)
-			return false
-		}
-		j.Started = v1alpha1.Time{}
-	}
-	if j.Refused = same && final(j); j.Refused && len(j.Live)+len(j.Booked) == 0 {
-		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
+	if r.isOver(j) {
 		return false
 	}
 	s := &j.In.Spec.Schedule
@@ -192,19 +182,8 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		started = r.Now
 	}
 	life := r.LifeEnd(j, started)
-	if life.Ends(r.Now) {
-		if j.Started.IsZero() {
-			r.refuse(j, lifecycle.CodeDeadline, "its deadline "+draft.Stamp(life.End)+" has passed")
-			return false
-		}
-		return r.expire(j, "its term ended "+draft.Stamp(life.End))
-	}
-	if life.Refused != "" {
-		r.refuse(j, life.Code, life.Refused)
+	if !r.lasts(j, life) {
 		return false
-	}
-	if !j.Started.IsZero() && !life.End.IsZero() {
-		r.Due(life.End) // also while a window is closed and no contract runs
 	}
 	at := lifecycle.FirstStart(r.Books, s, r.Now)
 	if j.Started.IsZero() && at.After(r.Now.Time) {
@@ -242,6 +221,43 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		if !end.IsZero() && !end.After(r.Now.Time) && len(s.Windows) == 0 && c.Spec.Intent.Digest == j.In.Digest {
 			return r.expire(j, "its budget.maxTotal is spent")
 		}
+	}
+	return true
+}
+
+// isOver reports whether an intent, as its file reads, has had its term or was refused for
+// good, and settles it so.
+func (r *Settler) isOver(j *draft.Job) bool {
+	same := j.State != nil && j.State.Status.Digest == j.In.Digest
+	if j.State != nil && j.State.Status.State == v1alpha1.IntentDone {
+		if same {
+			r.ReleaseAll(j, v1alpha1.PhaseExpired, lifecycle.CodeTermEnded, "")
+			j.Settle(draft.Done, v1alpha1.IntentDone, j.State.Status.Reason, DoneText)
+			return true
+		}
+		j.Started = v1alpha1.Time{}
+	}
+	if j.Refused = same && final(j); j.Refused && len(j.Live)+len(j.Booked) == 0 {
+		r.refuse(j, j.State.Status.Reason, j.State.Status.Message)
+		return true
+	}
+	return false
+}
+
+// lasts reports whether a term goes on, or may begin, and settles an intent of which it
+// does not.
+func (r *Settler) lasts(j *draft.Job, term lifecycle.Term) bool {
+	switch {
+	case term.Ends(r.Now) && j.Started.IsZero():
+		r.refuse(j, lifecycle.CodeDeadline, "its deadline "+draft.Stamp(term.End)+" has passed")
+		return false
+	case term.Ends(r.Now):
+		return r.expire(j, "its term ended "+draft.Stamp(term.End))
+	case term.Refused != "":
+		r.refuse(j, term.Code, term.Refused)
+		return false
+	case !j.Started.IsZero() && !term.End.IsZero():
+		r.Due(term.End) // also while a window is closed and no contract runs
 	}
 	return true
 }
