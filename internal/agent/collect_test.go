@@ -194,7 +194,7 @@ paris/p-3g-40gb nvidia-h100 40Gi nvidia.com/mig-3g.40gb/2 pool=p
 				Quotas: []*offloadingv1beta1.Quota{quota("liqo-tenant-rome", "held", "cpu=8 hugepages-1Gi=16Gi")},
 			},
 			want: `
-paris/p pool=p
+paris/p
   capacity cpu=128 hugepages-1Gi=64Gi memory=960Gi
   used cpu=1 hugepages-1Gi=8Gi pods=1
   held held cpu=8 hugepages-1Gi=16Gi
