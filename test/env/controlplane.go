@@ -48,7 +48,7 @@ var controllers = []string{
 
 // podControllers are those that make sense where pods are scheduled and nodes
 // renewed.
-var podControllers = []string{"node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller", "endpointslice-controller"}
+var podControllers = []string{"node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller", "endpointslice-controller", "job-controller"}
 
 // FakeNode is the annotation of nodes that kwok keeps alive and whose pods it
 // runs, with its value.
