@@ -46,7 +46,7 @@ func TestStoppable(t *testing.T) {
 				s := daemon.Stoppable{Name: "rounds", Waits: func() bool { return c.waits }, Left: func() { left.Store(true) }, Log: slog.New(slog.NewTextHandler(&log, nil))}
 				err := s.Run(ctx, func(context.Context) error {
 					defer close(over)
-					time.Sleep(c.takes)
+					<-time.After(c.takes)
 					return c.err
 				})
 				took := time.Since(begun)
