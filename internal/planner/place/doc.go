@@ -19,6 +19,7 @@
 //	seating.go       gangs spread by several keys, with all replicas in view
 //	together.go      intents that belong together, as one
 //	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
+//	division.go      how a batch may divide a replica anew
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
