@@ -14,6 +14,7 @@
 // takes the fewest that hold it where no place does (parts.go, divide.go).
 //
 //	problem.go  what a problem is
+//	split.go    what parts of a seat take and cost
 //	deck.go     how units lie on a row's cards
 //	rules.go    what seats must keep to among themselves
 //	shadow.go   shadow prices

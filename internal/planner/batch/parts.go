@@ -7,125 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// InParts is the place of a seat that is put together from parts.
-const InParts = -2
-
-// Split is how a seat of a kind is put together where no place holds it whole: from the
-// fewest parts that do, each on a row of its own.
-type Split struct {
-	// Most is of how many parts at most, Least how many of the Of units each has at least.
-	Most      int32
-	Least, Of int64
-	// Rows are where a part can be, the cheapest unit first, each row once.
-	Rows  []PartRow
-	Deals []PartDeal
-}
-
-// PartRow is a row, and what parts there take and cost.
-type PartRow struct {
-	Row, Deal int32
-	// Loose: units may lie on any cards.
-	Loose bool
-}
-
-// PartDeal is what a part of so many units takes and costs, from 0 units to as many as are
-// sold: Sizes one number a resource, Charges as many as an account has, units by units.
-// What it takes grows with the units.
-type PartDeal struct {
-	Sizes, Charges []int64
-	Prices         []quantity.Micro
-}
-
-// Part is units of a seat on a row, by its number among Split.Rows.
-type Part struct {
-	Row   int32
-	Units int64
-	// On is where its units lie.
-	On []Units
-}
-
-func (p Part) equal(o Part) bool {
-	return p.Row == o.Row && p.Units == o.Units && slices.Equal(p.On, o.On)
-}
-
-// EqualParts reports whether two seats are put together in the same way.
-func EqualParts(a, b []Part) bool { return slices.EqualFunc(a, b, Part.equal) }
-
-// deal is what parts on the at-th row take and cost.
-func (s *Split) deal(at int32) *PartDeal { return &s.Deals[s.Rows[at].Deal] }
-
-// price is what parts come to.
-func (s *Split) price(parts []Part) (sum quantity.Micro) {
-	for i := range parts {
-		sum += s.deal(parts[i].Row).Prices[parts[i].Units]
-	}
-	return sum
-}
-
-// exceeds reports whether so many units on the at-th row come to as much as a sum, each at
-// its price in the largest part. Products, and no quotients: they follow the scale of prices.
-func (s *Split) exceeds(at int32, units int64, sum quantity.Micro) bool {
-	prices := s.deal(at).Prices
-	return prices[len(prices)-1]*quantity.Micro(units) >= sum*quantity.Micro(len(prices)-1)
-}
-
-// least is no more than what any parts of a seat come to.
-func (s *Split) least() quantity.Micro {
-	least := quantity.Micro(math.MaxInt64)
-	for i := range s.Deals {
-		for units := s.Least; units < int64(len(s.Deals[i].Prices)); units++ {
-			least = min(least, (s.Deals[i].Prices[units]*quantity.Micro(s.Of)+quantity.Micro(units)-1)/quantity.Micro(units))
-		}
-	}
-	return least
-}
-
-// size is what a part takes, of n resources.
-func (d *PartDeal) size(units int64, n int) []int64 { return d.Sizes[int(units)*n:][:n:n] }
-
-// charges are what a part costs an account of n numbers.
-func (d *PartDeal) charges(units int64, n int) []int64 { return d.Charges[int(units)*n:][:n:n] }
-
-// eachPart seats the parts of a seat, or (-1) takes them from their rows.
-func (x *ruins) eachPart(i int32, parts []Part, sign int64) {
-	s, sp := &x.Seats[i], x.Kinds[x.Seats[i].Kind].Split
-	for n := range parts {
-		part := &parts[n]
-		row, deal := sp.Rows[part.Row].Row, sp.deal(part.Row)
-		price := deal.Prices[part.Units]
-		more := x.weight(s, price)
-		x.cost, x.extra = x.cost+quantity.Micro(sign)*(price+more), x.extra+quantity.Micro(sign)*more
-		x.take(row, deal.size(part.Units, x.n), sign)
-		if s.Account >= 0 {
-			left := x.left[s.Account]
-			for c, charge := range deal.charges(part.Units, len(left)) {
-				left[c] -= sign * charge
-			}
-		}
-		for _, u := range part.On {
-			x.cards[row][u.Card] -= sign * u.N
-		}
-		if sign > 0 {
-			x.on[row] = append(x.on[row], i)
-		} else {
-			x.on[row] = without(x.on[row], i)
-			x.free(row)
-		}
-	}
-	if sign > 0 {
-		x.inParts = append(x.inParts, i)
-	} else {
-		x.inParts = without(x.inParts, i)
-	}
-}
-
-// without is a list without one of its seats.
-func without(list []int32, i int32) []int32 {
-	n := slices.Index(list, i)
-	list[n] = list[len(list)-1]
-	return list[:len(list)-1]
-}
-
 // sit gives a seat a place among some or, where none holds it and it need not be whole,
 // parts. It reports whether there is any. Now and then parts are taken though a place would
 // hold it, for those who come later may fill that (unite).
@@ -218,10 +99,8 @@ func (x *ruins) unite() {
 }
 
 const (
-	// mostBlocks is how often somebody goes to a place in another's stead in one turn, and
-	// mostOn how many places are kept by kind and row to find who could.
+	// mostBlocks is how often somebody goes to a place in another's stead in one turn.
 	mostBlocks = 4
-	mostOn     = 1 << 20
 )
 
 // block moves the seat for which that costs least to a row, so that the row no longer holds
@@ -253,23 +132,6 @@ func (x *ruins) block(i, row int32) bool {
 	x.vacate(best)
 	x.put(best, to)
 	return true
-}
-
-// placesOn are the places by kind and row, nil where there are too many.
-func (p *Problem) placesOn() []int32 {
-	if len(p.Kinds)*len(p.Rows) > mostOn {
-		return nil
-	}
-	out := make([]int32, len(p.Kinds)*len(p.Rows))
-	for i := range out {
-		out[i] = Nowhere
-	}
-	for i := range p.Kinds {
-		for at := range p.Kinds[i].Places {
-			out[i*len(p.Rows)+int(p.Kinds[i].Places[at].Row)] = int32(at) //nolint:gosec // their number
-		}
-	}
-	return out
 }
 
 // mayHold reports whether a seat that stayed in its parts might have a place, or fewer parts,
@@ -304,17 +166,6 @@ func (x *ruins) holds(i int32, all bool) int32 {
 		}
 	}
 	return Nowhere
-}
-
-// free notes that somebody leaves a row, where seats may be in parts.
-func (x *ruins) free(row int32) {
-	if x.freed == nil || x.freed[row] == x.turns {
-		return
-	}
-	x.freed[row], x.vacated = x.turns, append(x.vacated, row)
-	for _, mate := range x.Rows[row].Mates {
-		x.free(mate)
-	}
 }
 
 // hosts reports whether a place has room for a seat that is under no rule.

@@ -7,6 +7,13 @@ import "github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 // same: with a place that costs less the account has some left for one more. In some turns
 // the places of its seats therefore count several times.
 
+// weighing is how many times more places of an account count, nil for none, and what of the
+// cost is that.
+type weighing struct {
+	weights []quantity.Micro
+	extra   quantity.Micro
+}
+
 // weigh has places of accounts that are scarce count so many times more, 0 for none, and
 // reports whether there are such.
 func (x *ruins) weigh(times quantity.Micro) bool {

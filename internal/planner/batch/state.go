@@ -20,9 +20,9 @@ type ruins struct {
 	n     int
 	looks int
 	seats []state
-	// ranked are the places of each kind by shadow price, rankedParts the rows of parts.
-	ranked, rankedParts [][]int32
-	least               []quantity.Micro
+	// ranked are the places of each kind by shadow price.
+	ranked [][]int32
+	least  []quantity.Micro
 	// prices are those of the seats that came with a place.
 	prices average
 	// groups are the seats of each; shared is the domain that each is in, with how many
@@ -31,14 +31,7 @@ type ruins struct {
 	shared []shared
 	ruled  []ruled
 	units
-	division division
-	// inParts are the seats that are in parts; freed are the turns in which somebody left a
-	// row, nil where none can be in parts.
-	inParts []int32
-	freed   []int
-	vacated []int32 // this turn
-	placeOn []int32
-	turns   int
+	divided
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
 	cards [][]int64
@@ -49,12 +42,10 @@ type ruins struct {
 	on    [][]int32
 	idle  []int32
 	place []int32
-	// cost is what all come to; weights are how many times more places of an account count,
-	// nil for none, extra what of the cost is that.
-	cost    quantity.Micro
-	weights []quantity.Micro
-	extra   quantity.Micro
-	rand    uint64
+	// cost is what all come to.
+	cost quantity.Micro
+	weighing
+	rand uint64
 	// out are those who have lost their place, was where they had it, turn is
 	// the order in which they choose.
 	out, turn []int32
@@ -63,9 +54,23 @@ type ruins struct {
 	most int
 }
 
+// divided is what is kept of seats that may be in parts.
+type divided struct {
+	division division
+	// rankedParts are the rows of each kind for parts, by shadow price.
+	rankedParts [][]int32
+	// inParts are the seats that are in parts; freed are the turns in which somebody left a
+	// row, nil where none can be in parts, vacated the rows that were left in this turn.
+	inParts []int32
+	freed   []int
+	vacated []int32
+	turns   int
+	placeOn []int32
+}
+
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
-	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, rankedParts: rankedParts, cost: p.cost(), rand: 1,
+	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
 		seats: make([]state, len(p.Seats)), place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
@@ -316,4 +321,55 @@ next:
 		}
 	}
 	return Nowhere
+}
+
+// eachPart seats the parts of a seat, or (-1) takes them from their rows.
+func (x *ruins) eachPart(i int32, parts []Part, sign int64) {
+	s, sp := &x.Seats[i], x.Kinds[x.Seats[i].Kind].Split
+	for n := range parts {
+		part := &parts[n]
+		row, deal := sp.Rows[part.Row].Row, sp.deal(part.Row)
+		price := deal.Prices[part.Units]
+		more := x.weight(s, price)
+		x.cost, x.extra = x.cost+quantity.Micro(sign)*(price+more), x.extra+quantity.Micro(sign)*more
+		x.take(row, deal.size(part.Units, x.n), sign)
+		if s.Account >= 0 {
+			left := x.left[s.Account]
+			for c, charge := range deal.charges(part.Units, len(left)) {
+				left[c] -= sign * charge
+			}
+		}
+		for _, u := range part.On {
+			x.cards[row][u.Card] -= sign * u.N
+		}
+		if sign > 0 {
+			x.on[row] = append(x.on[row], i)
+		} else {
+			x.on[row] = without(x.on[row], i)
+			x.free(row)
+		}
+	}
+	if sign > 0 {
+		x.inParts = append(x.inParts, i)
+	} else {
+		x.inParts = without(x.inParts, i)
+	}
+}
+
+// without is a list without one of its seats.
+func without(list []int32, i int32) []int32 {
+	n := slices.Index(list, i)
+	list[n] = list[len(list)-1]
+	return list[:len(list)-1]
+}
+
+// free notes that somebody leaves a row, where seats may be in parts.
+func (x *ruins) free(row int32) {
+	if x.freed == nil || x.freed[row] == x.turns {
+		return
+	}
+	x.freed[row], x.vacated = x.turns, append(x.vacated, row)
+	for _, mate := range x.Rows[row].Mates {
+		x.free(mate)
+	}
 }

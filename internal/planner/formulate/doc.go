@@ -2,6 +2,7 @@
 // batch solves: offers are rows, classes are kinds, and what intents ask of each other's
 // places are groups and rules.
 //
+//	rows.go       offers as rows, and what a place there takes and charges
 //	problem.go    rows, kinds, seats, accounts, and what those without a place count for
 //	parts.go      replicas that may be put together from parts
 //	bindings.go   who must stay because of others, and who belongs to whom

@@ -132,11 +132,6 @@ func (b *Problem) PartOffer(i int, p batch.Part) *inventory.Offer {
 	return b.offers[b.Kinds[b.Seats[i].Kind].Split.Rows[p.Row].Row]
 }
 
-// loose reports whether the units of a request may lie on any cards of an offer.
-func loose(w *match.Request, o *inventory.Offer) bool {
-	return w.GPU == nil || o.Cards() != nil && w.GPU.Loose(o.Flavor.Spec.GPU) || onNodes(o) && w.SinglePods()
-}
-
 // fixed reports whether a seat's place cannot change.
 func fixed(s *place.Seat, plain bool) bool {
 	stays := func(c *match.Candidate) bool {
