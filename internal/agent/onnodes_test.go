@@ -46,7 +46,8 @@ func drawNodes(f v1alpha1.Flavor, names ...string) string {
 }
 
 // Eight free GPUs that lie four and four on two nodes are reported as such, and what a
-// contract holds where, by its pods and by the ledger.
+// contract holds where, by its pods and by the ledger: all nodes together no more than its
+// slice's quota, so that a pod on another node than the ledger names is not counted twice.
 func TestCollect_ReportsNodes(t *testing.T) {
 	const size = "cpu=96 memory=1Ti pods=110 nvidia.com/gpu=8"
 	s := State{
@@ -78,7 +79,7 @@ func TestCollect_ReportsNodes(t *testing.T) {
 a cpu=96 gpu=8 memory=1Ti pods=110 free cpu=92 gpu=4 memory=1Ti pods=109
 a train holds cpu=2 gpu=1 pods=1
 b cpu=96 gpu=8 memory=1Ti pods=110 free cpu=96 gpu=4 memory=1Ti pods=109
-b train holds cpu=4 gpu=2
+b train holds cpu=4 gpu=1
 d train holds gpu=1 pods=1
 `)
 	if flavors[0].Spec.Nodes != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -41,8 +42,7 @@ func (v *verifier) numbered(s *state) {
 		if v.branch != "" && branch != v.branch {
 			v.fault("", "sequence", "Ledger names branch %s, this is %s", branch, v.branch)
 		}
-		raised := slices.ContainsFunc(v.report.Dropped, func(d Dropped) bool { return d.Branch == branch && d.Commit == v.c.Hash.String() })
-		if fault := n.Next(seq, v.by, raised, v.cut); fault != "" {
+		if fault := n.Next(seq, v.by, v.raises(branch), v.cut); fault != "" {
 			v.fault("", "sequence", "%s", fault)
 		}
 	}
@@ -58,6 +58,15 @@ func (v *verifier) numbered(s *state) {
 		}
 		n.fleet = fleet
 	}
+}
+
+// raises reports whether the commit, one of ours, states that a head of a branch was let go
+// of: by a key that was trusted before it, or where nobody signs.
+func (v *verifier) raises(branch string) bool {
+	if v.by != "" {
+		return slices.ContainsFunc(v.report.Dropped, func(d Dropped) bool { return d.Branch == branch && d.Commit == v.c.Hash.String() })
+	}
+	return slices.ContainsFunc(gitobj.Trailers(v.c.Message, gitrepo.DroppedTrailer), func(said string) bool { return strings.HasPrefix(said, branch+" ") })
 }
 
 // strict reports whether a signature by a key that is trusted is asked for.
