@@ -3,7 +3,7 @@
 //
 // A kubeconfig may only do what its text says: it runs no program but those that are
 // allowed by name (a flag of the daemon, never a file of the repository), names no file of
-// this machine and leaves no certificate unchecked. Tokens that end are renewed (package
+// this machine, leaves no certificate unchecked and follows no redirect. Tokens that end are renewed (package
 // renew). A Secret is read only where its
 // label names the cluster. Delivery, the agent and commands of people call it; values
 // are not to be changed while they are used, and may be shared between goroutines.
@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
@@ -146,29 +149,52 @@ func (k Kubeconfigs) read(ctx context.Context, cluster *v1alpha1.Cluster) (text 
 	return text, file, err
 }
 
+// maxKubeconfig bounds a kubeconfig, in bytes. Three bytes of one can make an entry of some
+// hundreds; a list of authorities takes tens of thousands.
+const maxKubeconfig = 256 << 10
+
 // SafeRESTConfig reads a kubeconfig that can only do what its text says: no
 // programs that are run but those given, no files of this machine that are read, no
-// certificate that goes unchecked.
+// certificate that goes unchecked, no redirect to another server. Errors are one line and
+// repeat no credential.
 func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error) {
+	if len(kubeconfig) > maxKubeconfig {
+		return nil, fmt.Errorf("it has %d bytes, at most %d: leave the contexts of other clusters out (kubectl config view --raw --minify --flatten)", len(kubeconfig), maxKubeconfig)
+	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		// The parser's message may repeat parts of the text, and with it secrets.
 		return nil, errors.New("it is not a kubeconfig")
 	}
 	if err := checkKubeconfig(config, programs); err != nil {
-		return nil, err
+		return nil, errors.New(escape.Reason(err.Error())) // names are the text's own
 	}
 	out, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, err
+		return nil, errors.New(escape.Reason(err.Error()))
 	}
 	// The server limits its clients better than we can (priority and fairness).
 	out.QPS = -1
 	// Whoever asks with it: what the cluster answers is the cluster's.
 	out.Wrap(new(bulk.Bounds).Wrap)
+	out.Wrap(stay)
 	return out, nil
 }
 
+// stay makes a redirect an error: its target is the cluster's word, and would be shown the
+// token, over http too.
+func stay(next http.RoundTripper) http.RoundTripper {
+	return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		if err != nil || answer.Header.Get("Location") == "" || answer.StatusCode/100 != 3 {
+			return answer, err
+		}
+		_ = answer.Body.Close()
+		return nil, errors.New("the cluster answers with a redirect, which is not followed: write the API server's own address into the kubeconfig")
+	})
+}
+
+// An address that cannot be used is not repeated: a password may be in it.
 func checkKubeconfig(config *clientcmdapi.Config, programs []string) error {
 	for name, user := range config.AuthInfos {
 		if user.Exec != nil {
@@ -178,21 +204,30 @@ func checkKubeconfig(config *clientcmdapi.Config, programs []string) error {
 		}
 		switch {
 		case user.Exec != nil && (user.Token != "" || user.Username != "" || user.Password != "" || len(user.ClientCertificateData) > 0 || len(user.ClientKeyData) > 0):
-			return fmt.Errorf("user %s runs a program (exec) and has another credential too: keep one of them", name)
+			return fmt.Errorf("user %.80s runs a program (exec) and has another credential too: keep one of them", name)
 		case user.AuthProvider != nil:
-			return fmt.Errorf("user %s uses an auth-provider: use a token or certificate in the text", name)
+			return fmt.Errorf("user %.80s uses an auth-provider: use a token or certificate in the text", name)
 		case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
-			return fmt.Errorf("user %s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
+			return fmt.Errorf("user %.80s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
 		}
 	}
 	for name, cluster := range config.Clusters {
+		server, err := url.Parse(cluster.Server)
 		switch {
 		case cluster.CertificateAuthority != "":
-			return fmt.Errorf("cluster %s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
+			return fmt.Errorf("cluster %.80s names a file: put its content in the text (kubectl config view --raw --flatten)", name)
 		case cluster.InsecureSkipTLSVerify:
-			return fmt.Errorf("cluster %s does not verify the server (insecure-skip-tls-verify): give certificate-authority-data", name)
-		case len(cluster.Server) < 8 || cluster.Server[:8] != "https://":
-			return fmt.Errorf("cluster %s is not reached by https", name)
+			return fmt.Errorf("cluster %.80s does not verify the server (insecure-skip-tls-verify): give certificate-authority-data", name)
+		case !strings.HasPrefix(cluster.Server, "https://"):
+			return fmt.Errorf("cluster %.80s is not reached by https", name)
+		case err != nil || server.Hostname() == "" || server.User != nil:
+			return fmt.Errorf("cluster %.80s has a server that is not https://<host>[:<port>][/<path>]", name)
+		}
+		if cluster.ProxyURL == "" {
+			continue
+		}
+		if proxy, err := url.Parse(cluster.ProxyURL); err != nil || proxy.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
+			return fmt.Errorf("cluster %.80s has a proxy-url that is not of the form http://<host>:<port>, https:// or socks5://", name)
 		}
 	}
 	return nil
@@ -205,11 +240,11 @@ func checkExec(user string, exec *clientcmdapi.ExecConfig, programs []string) er
 	listed := slices.IndexFunc(programs, func(entry string) bool { return entry == exec.Command || pinned(entry)[0] == exec.Command })
 	switch {
 	case !filepath.IsAbs(exec.Command) || listed < 0:
-		return fmt.Errorf("user %s runs the program %q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in --kubeconfig-programs", user, exec.Command)
+		return fmt.Errorf("user %.80s runs the program %.80q (exec), which is not allowed here: use a token or certificate in the text, or name the program's path in --kubeconfig-programs", user, exec.Command)
 	case !slices.ContainsFunc(programs, func(entry string) bool { return runs(entry, exec.Command, exec.Args) }):
-		return fmt.Errorf("user %s runs the program %q with the arguments %q, which are not allowed here: --kubeconfig-programs has %q", user, exec.Command, exec.Args, programs[listed])
+		return fmt.Errorf("user %.80s runs the program %q with %d arguments that are not allowed here (they are not shown: a password may be among them): --kubeconfig-programs has %q", user, exec.Command, len(exec.Args), programs[listed])
 	case len(exec.Env) > 0:
-		return fmt.Errorf("user %s sets variables of a program's environment (exec.env): set them in the daemon's own", user)
+		return fmt.Errorf("user %.80s sets variables of a program's environment (exec.env): set them in the daemon's own", user)
 	}
 	exec.InteractiveMode = clientcmdapi.NeverExecInteractiveMode
 	return nil
