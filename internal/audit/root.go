@@ -31,8 +31,7 @@ func (v *verifier) numbered(s *state) {
 	n := &v.numbers
 	said := v.c.Trailer("Ledger")
 	branch, text, _ := strings.Cut(said, " ")
-	seq, err := strconv.ParseUint(text, 10, 64)
-	switch {
+	switch seq, err := strconv.ParseUint(text, 10, 64); {
 	case said == "" && n.Begun && (s == nil || s.fleet.Policy.WriteBack.Mode != "pull-request"):
 		v.fault("", "sequence", "has no trailer Ledger, and the one before is %d", n.Seq)
 	case said == "": // before the first, or a decision that people merged
@@ -60,13 +59,10 @@ func (v *verifier) numbered(s *state) {
 	}
 }
 
-// raises reports whether the commit, one of ours, states that a head of a branch was let go
-// of: by a key that was trusted before it, or where nobody signs.
+// raises reports whether a commit of ours states that a head of a branch was let go of: by a key trusted before, or where nobody signs.
 func (v *verifier) raises(branch string) bool {
-	if v.by != "" {
-		return slices.ContainsFunc(v.report.Dropped, func(d Dropped) bool { return d.Branch == branch && d.Commit == v.c.Hash.String() })
-	}
-	return slices.ContainsFunc(gitobj.Trailers(v.c.Message, gitrepo.DroppedTrailer), func(said string) bool { return strings.HasPrefix(said, branch+" ") })
+	return slices.ContainsFunc(v.report.Dropped, func(d Dropped) bool { return d.Branch == branch && d.Commit == v.c.Hash.String() }) ||
+		v.by == "" && slices.ContainsFunc(gitobj.Trailers(v.c.Message, gitrepo.DroppedTrailer), func(said string) bool { return strings.HasPrefix(said, branch+" ") })
 }
 
 // strict reports whether a signature by a key that is trusted is asked for.

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/proposing"
-	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
 
@@ -42,19 +40,8 @@ func (o *pricesOptions) propose(ctx context.Context, url string, table *v1alpha1
 	if err != nil {
 		return err
 	}
-	name := table.Metadata.Name
-	change := proposing.Change{
-		Path: "prices/" + name + ".yaml", Content: text.Bytes(), Prefix: "prices/" + name,
-		Title: "Prices of " + name, Body: tables.Count(len(table.Spec.Prices), "price") + ", in " + table.Spec.Currency + ", as they are published now.\n",
-	}
-	if len(notes) > 0 {
-		change.Body += "\nLeft out or ambiguous:\n\n"
-		for _, n := range notes {
-			change.Body += "- " + escape.Markdown(n) + "\n"
-		}
-	}
-	author := o.author
-	out, err := proposing.Propose(ctx, remote, f, o.branch, gitrepo.Identity{Name: author.Name, Email: author.Email}, o.streams.Now(), change)
+	change := proposing.Prices(table, text.Bytes(), notes)
+	out, err := proposing.Propose(ctx, remote, f, o.branch, gitrepo.Identity{Name: o.author.Name, Email: o.author.Email}, o.streams.Now(), change)
 	if err != nil {
 		return err
 	}

@@ -121,10 +121,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	defer func() { // what was left computing may hold what is to be closed
-		over, end := context.WithCancel(context.WithoutCancel(ctx))
-		end()
-		closing := process.Stoppable{Name: "files", Log: d.log, Waits: func() bool { return !d.left.Load() }}
-		_ = closing.Run(over, func(context.Context) error { d.close(); return nil })
+		process.Stoppable{Name: "files", Log: d.log, Waits: func() bool { return !d.left.Load() }}.Close(d.close)
 	}()
 	if err := o.join(ctx, d); err != nil {
 		return err

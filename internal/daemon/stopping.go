@@ -77,3 +77,10 @@ func (s Stoppable) Run(ctx context.Context, part func(context.Context) error) er
 		return nil
 	}
 }
+
+// Close runs what ends a daemon, which has as long as a part that was told to stop.
+func (s Stoppable) Close(end func()) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Run(over, func(context.Context) error { end(); return nil })
+}

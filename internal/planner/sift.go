@@ -57,14 +57,14 @@ func (r *round) sift() {
 				continue // two files that name one intent are frozen by the reader
 			}
 			if j := knownJob(r, in, v); j != nil {
-				r.addSifted(i, j)
+				addSifted(r, i, j)
 				continue
 			}
 			*v = cachedDecision{}
 			d, until, ok := r.quick(in)
 			if !ok {
 				due = lifecycle.Earlier(due, until)
-				r.addSifted(i, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
+				addSifted(r, i, r.NewJob(in, in.Metadata.Namespace, in.Metadata.Name))
 				continue
 			}
 			if v.decision = &d; !until.IsZero() {
@@ -81,7 +81,7 @@ func (r *round) sift() {
 }
 
 // addSifted adds the job of the intent at a place.
-func (r *round) addSifted(i int, j *draft.Job) {
+func addSifted(r *round, i int, j *draft.Job) {
 	r.AddJob(j)
 	r.sifted = append(r.sifted, i)
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/reach"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 )
@@ -140,7 +141,7 @@ func (k *Keeper) dial(ctx context.Context, e *v1alpha1.IntentSource, knownHosts 
 }
 
 func guard(ip netip.Addr) error {
-	if !v1alpha1.SourceAddress(ip) {
+	if !reach.Allowed(ip) {
 		return fmt.Errorf("its host has the address %s, which no source may have: link-local, multicast, unspecified, or of a cloud's metadata", ip)
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestLimits_AreThoseOfThePrograms(t *testing.T) {
 		"`files`":                  fmt.Sprintf("%s, of them %d kustomizations", grouped(v1alpha1.DefaultFiles), v1alpha1.MaxKustomizations),
 		"`bytes` of all files":     string(v1alpha1.DefaultBytes),
 		"`conditions` of all tenants, in one round": grouped(v1alpha1.DefaultConditions) + " units",
-		"`work`, in one round":                      grouped(v1alpha1.DefaultWork) + " units",
+		"`work` of one tenant, in one round":        grouped(v1alpha1.DefaultWork) + " units",
 
 		"bytes of a file":                         fmt.Sprintf("%d MiB", strictyaml.MaxSize>>20),
 		"documents of a file":                     grouped(strictyaml.MaxDocuments),

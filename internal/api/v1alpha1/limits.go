@@ -34,13 +34,11 @@ const (
 
 // BytesText is a number of bytes in the largest unit in which it is whole: "512 MiB".
 func BytesText(n int64) string {
-	for _, unit := range []struct {
-		bytes int64
-		name  string
-	}{{1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.bytes && n%unit.bytes == 0 {
-			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
-		}
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d bytes", n)
 }
