@@ -41,19 +41,27 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if templates < 14 {
+	for _, name := range []string{"templates/broker/servicemonitor.yaml", "templates/agent/podmonitor.yaml"} {
+		if text := string(files[name]); !strings.HasPrefix(text, "{{- if and .Values.") || !strings.Contains(text, "\nmetadata:\n  namespace: {{ $.Values.monitoring.namespace | quote }}\n") {
+			t.Errorf("%s is not bound to the value monitoring: %s", name, text)
+		}
+	}
+	if templates < 16 {
 		t.Errorf("only %d templates are made of the bases", templates)
 	}
 }
 
 // A base that changed where the chart has a value is an error, not a sample in a cluster.
 func TestRewriter_FindsItsPlaces(t *testing.T) {
-	w := &rewriter{base: "agent", done: map[string]bool{}}
+	w := &rewriter{base: "agent", namespace: "$.Release.Namespace", done: map[string]bool{}}
 	if _, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {a: '{{ x }}'}\n"); err == nil || !strings.Contains(err.Error(), "{{") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := w.file("a: b\n"); err == nil || !strings.Contains(err.Error(), "no kind") {
 		t.Errorf("got %v", err)
+	}
+	if err := w.complete(); err == nil || !strings.Contains(err.Error(), "for which the chart has a value") {
+		t.Errorf("no place was found, and that is %v", err)
 	}
 	out, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
 	if err != nil || !strings.Contains(out, "metadata:\n  namespace: {{ $.Release.Namespace | quote }}\n  name: a\n") {
