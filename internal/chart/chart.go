@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -31,8 +32,9 @@ const idMark = "f0f0f0f0f0"
 var released = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)
 
 // Files are the chart's, by slash-separated path, for a version of the programs. One that
-// was not released has the chart's version 0.0.0-dev.
-func Files(version string) (map[string][]byte, error) {
+// was not released has the chart's version 0.0.0-dev. Where releases are says where the images
+// are, as far as it can; else their registry is a sample.
+func Files(number, releases string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(own, "files", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -44,11 +46,14 @@ func Files(version string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the chart: %w", err)
 	}
-	number, app := "0.0.0-dev", "latest"
-	if m := released.FindStringSubmatch(version); m != nil {
-		number, app = m[1], version
+	chart, app := "0.0.0-dev", "latest"
+	if m := released.FindStringSubmatch(number); m != nil {
+		chart, app = m[1], number
 	}
-	out["Chart.yaml"] = []byte(strings.NewReplacer("VERSION", number, "APP", app).Replace(string(out["Chart.yaml"])))
+	out["Chart.yaml"] = []byte(strings.NewReplacer("VERSION", chart, "APP", app).Replace(string(out["Chart.yaml"])))
+	if registry := version.Registry(releases); registry != "" {
+		out["values.yaml"] = []byte(strings.ReplaceAll(string(out["values.yaml"]), "{repository: registry.example.org/", "{repository: "+registry+"/"))
+	}
 	for _, base := range []string{"broker", "agent"} {
 		if err := templates(out, base); err != nil {
 			return nil, fmt.Errorf("make the chart of install/%s: %w", base, err)

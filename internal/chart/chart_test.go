@@ -13,7 +13,7 @@ func TestFiles(t *testing.T) {
 	for version, want := range map[string][2]string{
 		"v1.2.3": {"1.2.3", "v1.2.3"}, "v1.2.3-rc.1": {"1.2.3-rc.1", "v1.2.3-rc.1"}, "devel": {"0.0.0-dev", "latest"}, "v1.2": {"0.0.0-dev", "latest"},
 	} {
-		files, err := Files(version)
+		files, err := Files(version, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %q", version, c, err, want)
 		}
 	}
-	files, err := Files("v1.2.3")
+	files, err := Files("v1.2.3", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,5 +66,26 @@ func TestRewriter_FindsItsPlaces(t *testing.T) {
 	out, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
 	if err != nil || !strings.Contains(out, "metadata:\n  namespace: {{ $.Release.Namespace | quote }}\n  name: a\n") {
 		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// Where releases are says where the chart's images are, if it can be known.
+func TestFiles_HaveTheImagesOfReleases(t *testing.T) {
+	for releases, want := range map[string]string{
+		"https://github.com/Acme/fleetbroker/releases/download": "ghcr.io/acme/", "https://dl.acme.example/fleetbroker": "registry.example.org/", "": "registry.example.org/",
+	} {
+		files, err := Files("v1.2.3", releases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v struct {
+			Broker, Agent struct{ Image struct{ Repository string } }
+		}
+		if err := yaml.Unmarshal(files["values.yaml"], &v); err != nil {
+			t.Fatal(err)
+		}
+		if b, a := v.Broker.Image.Repository, v.Agent.Image.Repository; b != want+"fleetbroker" || a != want+"fleet-agent" {
+			t.Errorf("%q: got %q and %q, want those of %s", releases, b, a, want)
+		}
 	}
 }
