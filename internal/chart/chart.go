@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -31,8 +32,9 @@ const idMark = "f0f0f0f0f0"
 var released = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)
 
 // Files are the chart's, by slash-separated path, for a version of the programs. One that
-// was not released has the chart's version 0.0.0-dev.
-func Files(version string) (map[string][]byte, error) {
+// was not released has the chart's version 0.0.0-dev. Where releases are says where the images
+// are, as far as it can; else their registry is a sample.
+func Files(number, releases string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(own, "files", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -44,15 +46,21 @@ func Files(version string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the chart: %w", err)
 	}
-	number, app := "0.0.0-dev", "latest"
-	if m := released.FindStringSubmatch(version); m != nil {
-		number, app = m[1], version
+	chart, app := "0.0.0-dev", "latest"
+	if m := released.FindStringSubmatch(number); m != nil {
+		chart, app = m[1], number
 	}
-	out["Chart.yaml"] = []byte(strings.NewReplacer("VERSION", number, "APP", app).Replace(string(out["Chart.yaml"])))
+	out["Chart.yaml"] = []byte(strings.NewReplacer("VERSION", chart, "APP", app).Replace(string(out["Chart.yaml"])))
+	if registry := version.Registry(releases); registry != "" {
+		out["values.yaml"] = []byte(strings.ReplaceAll(string(out["values.yaml"]), "{repository: registry.example.org/", "{repository: "+registry+"/"))
+	}
 	for _, base := range []string{"broker", "agent"} {
 		if err := templates(out, base); err != nil {
 			return nil, fmt.Errorf("make the chart of install/%s: %w", base, err)
 		}
+	}
+	if err := monitors(out); err != nil {
+		return nil, fmt.Errorf("make the chart of install/%s: %w", monitoring, err)
 	}
 	return out, nil
 }
@@ -67,7 +75,7 @@ func templates(out map[string][]byte, base string) error {
 	if err := yaml.Unmarshal(text, &k); err != nil {
 		return err
 	}
-	w := &rewriter{base: base, done: map[string]bool{}}
+	w := &rewriter{base: base, namespace: "$.Release.Namespace", done: map[string]bool{}}
 	when := map[string]string{}
 	if base == "agent" { // one form of admission
 		const webhook = "webhook/webhook.yaml"
@@ -95,12 +103,28 @@ func templates(out map[string][]byte, base string) error {
 			out[path.Join("templates", base, path.Base(file))] = []byte("{{- if .Values." + base + ".enabled }}\n" + body + "{{- end }}\n")
 		}
 	}
-	for _, p := range places[base] {
-		if !w.done[p.from] {
-			return fmt.Errorf("no file has %q, for which the chart has a value", p.from)
+	return w.complete()
+}
+
+// monitoring is the directory of what the Prometheus operator is given.
+const monitoring = "monitoring"
+
+// monitors adds what says how daemon and agent are scraped, in Prometheus's namespace and
+// off by default: a cluster without the operator does not know the kinds.
+func monitors(out map[string][]byte) error {
+	w := &rewriter{base: monitoring, namespace: "$.Values.monitoring.namespace", done: map[string]bool{}}
+	for base, file := range map[string]string{"broker": "servicemonitor.yaml", "agent": "podmonitor.yaml"} {
+		text, err := fs.ReadFile(fleetrepo.Files, path.Join("install", monitoring, file))
+		if err != nil {
+			return err
 		}
+		body, err := w.file(string(text))
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		out[path.Join("templates", base, file)] = []byte("{{- if and .Values." + base + ".enabled .Values.monitoring.enabled }}\n" + body + "{{- end }}\n")
 	}
-	return nil
+	return w.complete()
 }
 
 // crds are templates that stay when the release goes.
@@ -143,7 +167,19 @@ var places = map[string][]place{
 		{"'system:serviceaccount:fleetbroker:fleet-agent'", "'system:serviceaccount:{{ .Release.Namespace }}:fleet-agent'"},
 		{"request.namespace in ['default', 'fleetbroker']", "request.namespace in ['default', '{{ .Release.Namespace }}']"},
 	},
+	monitoring: {
+		{"\n  labels: {app.kubernetes.io/name: fleetbroker}\n", "\n  labels: {app.kubernetes.io/name: fleetbroker" + moreLabels + "}\n"},
+		{"\n  labels: {app.kubernetes.io/name: fleet-agent}\n", "\n  labels: {app.kubernetes.io/name: fleet-agent" + moreLabels + "}\n"},
+		{"{matchNames: [fleetbroker]}", "{matchNames: [{{ .Release.Namespace | quote }}]}"},
+		{"    interval: 30s\n", "    interval: {{ .Values.monitoring.interval }}\n"},
+		{"      serverName: broker.example.org\n", "      serverName: {{ .Values.monitoring.serverName | quote }}\n"},
+		{"      caFile: /etc/prometheus/secrets/fleetbroker-ca/ca.crt\n", "      caFile: {{ .Values.monitoring.caFile | quote }}\n"},
+		{"      credentials: {name: prometheus-token, key: token}\n", "      credentials: {name: {{ .Values.monitoring.tokenSecret.name | quote }}, key: {{ .Values.monitoring.tokenSecret.key | quote }}}\n"},
+	},
 }
+
+// moreLabels are those by which a Prometheus selects what it scrapes.
+const moreLabels = "{{ range $name, $value := .Values.monitoring.labels }}, {{ $name | quote }}: {{ $value | quote }}{{ end }}"
 
 // clusterWide are kinds without a namespace.
 var clusterWide = []string{
@@ -154,7 +190,19 @@ var clusterWide = []string{
 // rewriter makes templates of one base's files, and knows which places it has found.
 type rewriter struct {
 	base string
-	done map[string]bool
+	// namespace is the value that names that of the objects.
+	namespace string
+	done      map[string]bool
+}
+
+// complete is an error for a place that no file had.
+func (w *rewriter) complete() error {
+	for _, p := range places[w.base] {
+		if !w.done[p.from] {
+			return fmt.Errorf("no file has %q, for which the chart has a value", p.from)
+		}
+	}
+	return nil
 }
 
 func (w *rewriter) file(text string) (string, error) {
@@ -179,7 +227,7 @@ func (w *rewriter) file(text string) (string, error) {
 			return "", fmt.Errorf("a document has no kind")
 		}
 		if !slices.Contains(clusterWide, o.Kind) {
-			docs[i] = strings.Replace(doc, "\nmetadata:\n", "\nmetadata:\n  namespace: {{ $.Release.Namespace | quote }}\n", 1)
+			docs[i] = strings.Replace(doc, "\nmetadata:\n", "\nmetadata:\n  namespace: {{ "+w.namespace+" | quote }}\n", 1)
 		}
 	}
 	text = strings.Join(docs, "\n---\n")

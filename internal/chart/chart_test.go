@@ -13,7 +13,7 @@ func TestFiles(t *testing.T) {
 	for version, want := range map[string][2]string{
 		"v1.2.3": {"1.2.3", "v1.2.3"}, "v1.2.3-rc.1": {"1.2.3-rc.1", "v1.2.3-rc.1"}, "devel": {"0.0.0-dev", "latest"}, "v1.2": {"0.0.0-dev", "latest"},
 	} {
-		files, err := Files(version)
+		files, err := Files(version, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %q", version, c, err, want)
 		}
 	}
-	files, err := Files("v1.2.3")
+	files, err := Files("v1.2.3", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,22 +41,51 @@ func TestFiles(t *testing.T) {
 			}
 		}
 	}
-	if templates < 14 {
+	for _, name := range []string{"templates/broker/servicemonitor.yaml", "templates/agent/podmonitor.yaml"} {
+		if text := string(files[name]); !strings.HasPrefix(text, "{{- if and .Values.") || !strings.Contains(text, "\nmetadata:\n  namespace: {{ $.Values.monitoring.namespace | quote }}\n") {
+			t.Errorf("%s is not bound to the value monitoring: %s", name, text)
+		}
+	}
+	if templates < 16 {
 		t.Errorf("only %d templates are made of the bases", templates)
 	}
 }
 
 // A base that changed where the chart has a value is an error, not a sample in a cluster.
 func TestRewriter_FindsItsPlaces(t *testing.T) {
-	w := &rewriter{base: "agent", done: map[string]bool{}}
+	w := &rewriter{base: "agent", namespace: "$.Release.Namespace", done: map[string]bool{}}
 	if _, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {a: '{{ x }}'}\n"); err == nil || !strings.Contains(err.Error(), "{{") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := w.file("a: b\n"); err == nil || !strings.Contains(err.Error(), "no kind") {
 		t.Errorf("got %v", err)
 	}
+	if err := w.complete(); err == nil || !strings.Contains(err.Error(), "for which the chart has a value") {
+		t.Errorf("no place was found, and that is %v", err)
+	}
 	out, err := w.file("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
 	if err != nil || !strings.Contains(out, "metadata:\n  namespace: {{ $.Release.Namespace | quote }}\n  name: a\n") {
 		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// Where releases are says where the chart's images are, if it can be known.
+func TestFiles_HaveTheImagesOfReleases(t *testing.T) {
+	for releases, want := range map[string]string{
+		"https://github.com/Acme/fleetbroker/releases/download": "ghcr.io/acme/", "https://dl.acme.example/fleetbroker": "registry.example.org/", "": "registry.example.org/",
+	} {
+		files, err := Files("v1.2.3", releases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v struct {
+			Broker, Agent struct{ Image struct{ Repository string } }
+		}
+		if err := yaml.Unmarshal(files["values.yaml"], &v); err != nil {
+			t.Fatal(err)
+		}
+		if b, a := v.Broker.Image.Repository, v.Agent.Image.Repository; b != want+"fleetbroker" || a != want+"fleet-agent" {
+			t.Errorf("%q: got %q and %q, want those of %s", releases, b, a, want)
+		}
 	}
 }

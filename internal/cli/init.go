@@ -36,7 +36,8 @@ them: policy signs what people change of the fleet's rights, ledger the daemon's
 commits. Neither belongs into a repository.
 
 Its CI installs this very version and keeps it in the forge's cache: from the releases
-that --releases names, else by building it with Go.
+that --releases names, else by building it with Go. Releases on github.com say where the
+images of the install bases are too.
 
 With --update the template's files in DIR (documents, install bases, CI, schemas) are
 brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are

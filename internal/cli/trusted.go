@@ -134,7 +134,7 @@ func (t trusted) head() string {
 		if d.Unsigned {
 			word = "daemon UNSIGNED"
 		}
-		if n := len(d.Alarms); n > 0 {
+		if n := d.Raised(); n > 0 {
 			word += ", " + tables.Count(n, "alarm")
 		}
 		parts = append(parts, word)
@@ -147,6 +147,9 @@ func (t trusted) lines() (out []string) {
 	if d := t.Daemon; d != nil {
 		for _, why := range d.Alarms {
 			out = append(out, "ALARM: "+why)
+		}
+		if n := d.Raised() - len(d.Alarms); n > 0 {
+			out = append(out, "ALARM: "+tables.Count(n, "alarm")+" not shown: see the daemon's log, or show an operator's certificate")
 		}
 		out = append(out, "Daemon:    "+d.Line())
 	}

@@ -11,6 +11,7 @@ import (
 	fleetrepo "github.com/fleetbroker/fleetbroker/fleet-repo-template"
 	"github.com/fleetbroker/fleetbroker/internal/api/hints"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
+	"github.com/fleetbroker/fleetbroker/internal/install"
 )
 
 // Pin is which program the fleet repo's CI installs.
@@ -79,8 +80,21 @@ func (p Pin) Text() string {
 	return "builds the version in its file with Go: this program is no release, and knows no place of releases (--releases URL)"
 }
 
-// into writes the pin into the CI files.
+// sampleRegistry is where the template's images are.
+const sampleRegistry = "newName: registry." + install.SampleHost + "/"
+
+// into writes the pin into the CI files and, where it is known, the images' registry into the
+// install bases, with the version of a release.
 func (p Pin) into(files map[string][]byte) {
+	if registry := version.Registry(p.Releases); registry != "" {
+		for _, file := range []string{"install/broker/kustomization.yaml", "install/agent/kustomization.yaml"} {
+			text := strings.ReplaceAll(string(files[file]), sampleRegistry, "newName: "+registry+"/")
+			if released.MatchString(p.Version) {
+				text = strings.ReplaceAll(text, "  newTag: v0.1.0\n", "  newTag: "+p.Version+"\n")
+			}
+			files[file] = []byte(text)
+		}
+	}
 	for file, content := range files {
 		top, _, _ := strings.Cut(file, "/")
 		if _, is := fleetrepo.Forges[top]; !is {

@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/install"
 )
 
 // ciFiles are the CI files by forge.
@@ -30,6 +34,39 @@ func TestPin_IsInTheCIFiles(t *testing.T) {
 					t.Errorf("%s, %s: %s has no line %s", forge, name, file, want)
 				}
 			}
+		}
+	}
+}
+
+// Where releases are on github.com the bases have the images that its workflow pushes, of the
+// version that CI installs; else they have the sample that people fill in.
+func TestPin_IsInTheBases(t *testing.T) {
+	const github = "https://github.com/Acme/fleetbroker/releases/download"
+	for name, c := range map[string]struct {
+		pin             Pin
+		registry, label string
+	}{
+		"a release":      {Pin{Version: "v1.2.3", Releases: github}, "ghcr.io/acme/", "v1.2.3"},
+		"a commit":       {Pin{Version: "1234567890123456789012345678901234567890", Releases: github}, "ghcr.io/acme/", "v0.1.0"},
+		"another server": {Pin{Version: "v1.2.3", Releases: "https://example.org/dl"}, "registry.example.org/", "v0.1.0"},
+		"nothing":        {Pin{}, "registry.example.org/", "v0.1.0"},
+	} {
+		files, err := named("github", "", c.pin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, image := range map[string]string{"install/broker/kustomization.yaml": "fleetbroker", "install/agent/kustomization.yaml": "fleet-agent"} {
+			var k struct{ Images []map[string]string }
+			if err := yaml.Unmarshal(files[file], &k); err != nil || len(k.Images) != 1 {
+				t.Fatalf("%s: %v, %v", file, err, k)
+			}
+			if i := k.Images[0]; i["newName"] != c.registry+image || i["newTag"] != c.label || i["name"] != image {
+				t.Errorf("%s, %s: got %v, want %s%s:%s", name, file, i, c.registry, image, c.label)
+			}
+		}
+		_, image := install.Sample(func(name string) ([]byte, error) { return files[name], nil })
+		if want := strings.HasPrefix(c.registry, "ghcr"); want != (image != "") {
+			t.Errorf("%s: `install CLUSTER` takes the image %q", name, image)
 		}
 	}
 }

@@ -155,17 +155,19 @@ func (o *Operators) check(checks []Check, w http.ResponseWriter, r *http.Request
 	answerJSON(w, status, answer)
 }
 
-// headerAlarms is how many alarms a header has at most.
+// headerAlarms is how many alarms a header has at most; a reader's has their number alone.
 const headerAlarms = 10
 
 // withTrust adds what signatures are held to to an answer's header.
 func (o *Operators) withTrust(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Trust != nil {
-			trust := o.Trust()
-			trust.Alarms = trust.Alarms[:min(len(trust.Alarms), headerAlarms)]
-			if text, err := json.Marshal(trust); err == nil {
-				w.Header().Set(wire.HeaderTrust, string(text))
+			most := headerAlarms
+			if identityOf(r).Role == pki.Reader { // alarms quote refs and paths, which may name tenants
+				most = 0
+			}
+			if text, err := json.Marshal(o.Trust().Showing(most)); err == nil {
+				w.Header().Set(wire.HeaderTrust, ascii(text))
 			}
 		}
 		if o.Sources != nil && identityOf(r).Role != pki.Reader { // reasons name tenants' files

@@ -154,9 +154,28 @@ func line(v any) any {
 // block is text whose line breaks stay.
 type block string
 
+// marked is text on a page in which what is between two backticks is code. All of it is
+// escaped, as line and html/template do; a backtick without a second one stays.
+func marked(text string) template.HTML {
+	parts := strings.Split(escape.Line(text), "`")
+	var b strings.Builder
+	for i, part := range parts {
+		part = template.HTMLEscapeString(part)
+		switch {
+		case i%2 == 0:
+			b.WriteString(part)
+		case i == len(parts)-1:
+			b.WriteString("`" + part)
+		default:
+			b.WriteString("<code>" + part + "</code>")
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
+}
+
 // funcs are what templates may call.
 var funcs = template.FuncMap{
-	"line": line, "lines": func(s string) block { return block(s) },
+	"line": line, "lines": func(s string) block { return block(s) }, "marked": marked,
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
 	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,

@@ -176,3 +176,38 @@ func TestPullRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestHowToUse: what the guide has between backticks is code on the page, and what people
+// wrote into it, such as the file's name, is text in it.
+func TestHowToUse(t *testing.T) {
+	d, b := newDaemon(t), small()
+	const hostile = "intents/vision/`<img src=x>`\u202e` & <b>.yaml"
+	for _, c := range b.Contracts("vision/train") {
+		c.Spec.Intent.Path = hostile
+		c.Spec.Offload = &v1alpha1.Offload{Namespaces: []v1alpha1.OffloadNamespace{{Name: "vision"}}}
+	}
+	d.show(b)
+	page := d.get(t, "/ui/intents/vision/train").Body.String()
+	_, how, found := strings.Cut(page, `<div id="how"`)
+	how, _, ended := strings.Cut(how, "<h3>Manifest</h3>")
+	if !found || !ended {
+		t.Fatalf("the page has no guide with a manifest: %.300s", page)
+	}
+	for _, want := range []string{
+		"(<code>podOffloadingStrategy: Remote</code> in the intent",
+		"delete intents/vision/<code>&lt;img src=x&gt;</code>\\u202e<code> &amp; &lt;b&gt;.yaml (or set </code>suspend: true`)",
+	} {
+		if !strings.Contains(how, want) {
+			t.Errorf("the guide has no %q: %s", want, how)
+		}
+	}
+	if strings.Contains(how, "<img") || strings.Contains(how, "<b>") || strings.ContainsRune(how, '\u202e') {
+		t.Errorf("the guide has markup of a file's name: %s", how)
+	}
+	// Without such a name no backtick is left.
+	_, how, _ = strings.Cut(d.get(t, "/ui/intents/vision/serve").Body.String(), `<div id="how"`)
+	how, _, _ = strings.Cut(how, "<h3>Manifest</h3>")
+	if !strings.Contains(how, "(or set <code>suspend: true</code>) by pull request") || strings.Contains(how, "`") {
+		t.Errorf("got %s", how)
+	}
+}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// HeaderTrust goes with a daemon's market, for operators: a Trust in JSON.
+// HeaderTrust goes with a daemon's market, for operators and, with the number of alarms in
+// their place, for readers: a Trust in JSON.
 const HeaderTrust = "Fleetbroker-Trust"
 
 // Trust is what a daemon holds signatures to.
@@ -29,7 +30,20 @@ type Trust struct {
 	// Alarms are what contradicts the root, since the daemon's start. They stop
 	// nothing.
 	Alarms []string `json:"alarms,omitempty"`
+	// AlarmsTotal is how many there are, where Alarms has not all of them; else 0.
+	AlarmsTotal int `json:"alarmsTotal,omitempty"`
 }
+
+// Showing is it with no more than the first most alarms, and with how many there are.
+func (t Trust) Showing(most int) Trust {
+	if len(t.Alarms) > most {
+		t.AlarmsTotal, t.Alarms = t.Raised(), t.Alarms[:most:most]
+	}
+	return t
+}
+
+// Raised is how many alarms there are, shown or not.
+func (t Trust) Raised() int { return max(len(t.Alarms), t.AlarmsTotal) }
 
 // Line is it in one line, for people, with the daemon's own key and without the
 // alarms.

@@ -35,7 +35,7 @@ what install/broker and install/agent build. What you edit in DIR is kept.`,
 			if to == "" {
 				return hints.On(errors.New("name the directory to write: -o chart"), "fleetbroker install chart --help")
 			}
-			files, err := chart.Files(version.Text())
+			files, err := chart.Files(version.Text(), version.Releases())
 			if err != nil {
 				return err
 			}

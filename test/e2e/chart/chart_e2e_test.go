@@ -195,6 +195,17 @@ func TestChart_RendersWhatTheBasesBuild(t *testing.T) {
 	traced, agent := with(t, install, "broker", "tracing"), with(t, install, "agent", "webhook", "tracing")
 	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "agent.admission=webhook", "tracing.endpoint=http://collector.observability.svc:4318"), built(t, traced, agent))
 
+	monitored := built(t, filepath.Join(install, "broker"), filepath.Join(install, "agent"))
+	for key, o := range built(t, filepath.Join(install, "monitoring")) {
+		if kind := o["kind"]; kind == "ServiceMonitor" || kind == "PodMonitor" {
+			monitored[key] = o
+		}
+	}
+	if monitored["ServiceMonitor monitoring/fleetbroker"] == nil || monitored["PodMonitor monitoring/fleet-agent"] == nil {
+		t.Fatalf("install/monitoring has no monitors: %q", keys(monitored))
+	}
+	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "monitoring.enabled=true", "monitoring.serverName=broker.example.org"), monitored)
+
 	same(t, rendered(t, chart, "fleetbroker", values, "fleet.id="+id, "broker.state.ephemeral=true"), built(t, with(t, install, "broker", "ephemeral"), filepath.Join(install, "agent")))
 }
 
@@ -222,7 +233,8 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	out := rendered(t, chart, "gpu", "broker.repo=ssh://git@git.acme.example/fleet.git,broker.image.repository=ghcr.io/acme/fleetbroker,broker.image.digest="+digest,
 		"broker.replicas=3,broker.service.type=ClusterIP,broker.state.size=9Gi,broker.state.storageClass=fast,broker.extraArgs={--forge=gitea,--source-hosts=a}",
-		"agent.enabled=true,agent.clusterID=lyon,agent.brokerURL=https://broker.acme.example:8443,agent.image.repository=ghcr.io/acme/fleet-agent,agent.image.tag=v9,agent.admission=webhook,agent.extraArgs={--enforce=never}")
+		"agent.enabled=true,agent.clusterID=lyon,agent.brokerURL=https://broker.acme.example:8443,agent.image.repository=ghcr.io/acme/fleet-agent,agent.image.tag=v9,agent.admission=webhook,agent.extraArgs={--enforce=never}",
+		"monitoring.enabled=true,monitoring.namespace=prom,monitoring.serverName=broker.acme.example,monitoring.interval=1m,monitoring.caFile=/ca/fleet.crt,monitoring.tokenSecret.name=scrape,monitoring.tokenSecret.key=t,monitoring.labels.release=kps")
 	var all strings.Builder
 	for key, o := range out {
 		text, err := json.Marshal(o)
@@ -240,10 +252,15 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 		`"image":"ghcr.io/acme/fleetbroker@` + digest + `"`, `"--repo=ssh://git@git.acme.example/fleet.git"`, `"--forge=gitea","--source-hosts=a"`, `"replicas":3`, `"type":"ClusterIP"`, `"storage":"9Gi"`, `"storageClassName":"fast"`,
 		`$(POD_NAME).fleetbroker-each.gpu.svc:8443`, `"image":"ghcr.io/acme/fleet-agent:v9"`, `"--cluster-id=lyon","--broker-url=https://broker.acme.example:8443"`, `"--enforce=never"`, `--leader-election-namespace=gpu`, `system:serviceaccount:gpu:fleet-agent`,
 		`"service":{"name":"fleet-agent-webhook","namespace":"gpu","path":"/pods","port":443}`, `"--webhook-configuration=fleetbroker-intent-tolerations"`,
+		`"namespace":"prom"`, `"matchNames":["gpu"]`, `"labels":{"app.kubernetes.io/name":"fleetbroker","release":"kps"}`, `"labels":{"app.kubernetes.io/name":"fleet-agent","release":"kps"}`, `"serverName":"broker.acme.example"`, `"caFile":"/ca/fleet.crt"`, `"interval":"1m"`, `"credentials":{"key":"t","name":"scrape"}`,
 	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("nothing has %s", want)
 		}
+	}
+	// An agent's cluster has no daemon whose name would have to be given.
+	if out := rendered(t, chart, "gpu", values, "broker.enabled=false,monitoring.enabled=true"); out["PodMonitor monitoring/fleet-agent"] == nil || out["ServiceMonitor monitoring/fleetbroker"] != nil {
+		t.Errorf("an agent alone is scraped by %q", keys(out))
 	}
 	if out := rendered(t, chart, "gpu", values, "broker.enabled=false,crds.install=false"); len(out) == 0 || slices.ContainsFunc(keys(out), func(k string) bool {
 		return strings.HasPrefix(k, "StatefulSet") || strings.HasPrefix(k, "CustomResource")
@@ -275,9 +292,13 @@ func TestChart_RefusesValues(t *testing.T) {
 		"broker.service.type=Anything":  "broker.service.type",
 		"broker.state.size=lots":        "broker.state.size",
 		"agent.brokerURL=http://broker": "agent.brokerURL",
+		"monitoring.enabled=true":       "serverName",
+		"monitoring.interval=often":     "monitoring.interval",
+		"monitoring.namespace=Mon":      "monitoring.namespace",
+		"monitoring.labels.a=1":         "monitoring.labels",
 	} {
 		more := values
-		if strings.HasSuffix(set, "enabled=true") {
+		if strings.HasSuffix(set, "enabled=true") && !strings.HasPrefix(set, "monitoring.") {
 			more = "crds.keep=true"
 		}
 		if out, err := try(t, helm, "template", "x", chart, "--kube-version", "1.36.0", "--set", more, "--set", set); err == nil || !strings.Contains(out, want) {

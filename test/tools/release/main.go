@@ -179,7 +179,7 @@ func (r *release) layouts(ctx context.Context, _ string) error {
 
 // chart packs the Helm chart as `helm package` does.
 func (r *release) chart(context.Context, string) error {
-	files, err := chart.Files(r.version)
+	files, err := chart.Files(r.version, r.releases)
 	if err != nil {
 		return err
 	}
