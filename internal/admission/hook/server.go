@@ -13,11 +13,11 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/net/netutil"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/fleetbroker/fleetbroker/internal/admission/fair"
 	"github.com/fleetbroker/fleetbroker/internal/admission/rule"
 )
 
@@ -31,11 +31,13 @@ const (
 	// maxReview bounds a review: API servers keep objects of 1.5 MiB at most, and an update
 	// has its object twice.
 	maxReview = 3 << 20
-	// maxBodies are held at once, and maxReviews of them answered; others wait for a place
-	// until their time is over.
-	maxBodies, maxReviews = 16, 4
-	// maxConnections are open at once.
-	maxConnections = 512
+	// maxBodies are held at once, ownBodies of them of one address, and maxReviews of them
+	// answered; others, at most maxWaiting of an address, wait for a place until their time
+	// is over.
+	maxBodies, ownBodies, maxReviews, maxWaiting = 16, 12, 4, 256
+	// maxConnections are open at once, maxStreams of HTTP/2 on each, with headers of
+	// maxHeaders.
+	maxConnections, maxStreams, maxHeaders = 128, 32, 8 << 10
 	// answerTime is below the configuration's timeoutSeconds.
 	answerTime = 4 * time.Second
 	// stopTime is how long answers may take once the agent ends.
@@ -73,12 +75,12 @@ func (s *Server) Start(ctx context.Context) error {
 func (s *Server) Serve(ctx context.Context, line net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: answerTime, ReadTimeout: answerTime, WriteTimeout: 2 * answerTime, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		TLSConfig: s.config(),
-		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: 100, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10},
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10},
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.ServeTLS(netutil.LimitListener(line, maxConnections), "", "") }()
+	go func() { done <- server.ServeTLS(fair.Listen(line, maxConnections), "", "") }()
 	s.Log.Info("webhook serves", "address", line.Addr().String())
 	select {
 	case err := <-done:
@@ -124,7 +126,7 @@ func poolOf(file string) (*x509.CertPool, error) {
 
 // Handler answers reviews at PathPods and PathRequests, maxReviews at once.
 func (s *Server) Handler() http.Handler {
-	p := places{bodies: make(chan struct{}, maxBodies), reviews: make(chan struct{}, maxReviews)}
+	p := places{bodies: fair.NewPlaces(maxBodies, ownBodies, maxWaiting), reviews: make(chan struct{}, maxReviews)}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+PathPods, s.answer(p, s.pods))
 	mux.Handle("POST "+PathRequests, s.answer(p, requests))
@@ -133,7 +135,10 @@ func (s *Server) Handler() http.Handler {
 
 // places are those of reviews: whoever reaches the port may ask, so what it costs at once
 // is bounded.
-type places struct{ bodies, reviews chan struct{} }
+type places struct {
+	bodies  *fair.Places
+	reviews chan struct{}
+}
 
 // take waits for a place until the context ends.
 func take(ctx context.Context, of chan struct{}) bool {
@@ -152,11 +157,12 @@ func (s *Server) answer(p places, of change) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		if !take(ctx, p.bodies) {
+		leave, ok := p.bodies.Take(ctx, fair.AddressOf(r.RemoteAddr))
+		if !ok {
 			busy(w)
 			return
 		}
-		defer func() { <-p.bodies }()
+		defer leave()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
 		if err != nil {
 			http.Error(w, "the review is cut off or too large", http.StatusRequestEntityTooLarge)

@@ -32,6 +32,10 @@ const (
 	// maxHeard bounds the lines of a Heartbeat, and maxHeardText what they take.
 	maxHeard     = 200_000
 	maxHeardText = 32 << 20
+	// maxHeardAll bounds what is kept of all Heartbeats' lines, by their text and perHeard
+	// each, in bytes.
+	maxHeardAll = 128 << 20
+	perHeard    = 100
 	// maxPushes bounds how many pushes one Heartbeat adds.
 	maxPushes = 1000
 	// maxHold is the longest that a Heartbeat holds reads or pushes.
@@ -83,6 +87,7 @@ type other struct {
 	changed     time.Time // when its object was seen to change, by this replica's clock; zero: not since it is known
 	seen        time.Time // when it was first seen
 	heard       map[string]entry
+	cost        int64 // of heard, as maxHeardAll counts
 }
 
 func newBeats() beats {
@@ -138,14 +143,14 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 	if o != nil && o.life == h.Spec.Life && h.Spec.Beat <= o.beat {
 		return nil, more, nil
 	}
-	if o == nil && len(b.others) >= maxReplicas {
-		return nil, more, fmt.Errorf("more than %d replicas", maxReplicas)
-	}
-	entries, err := readHeard(h.Spec.Heard)
+	entries, cost, err := readHeard(h.Spec.Heard)
 	if err != nil {
 		return nil, more, err
 	}
-	next := &other{life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	if err := b.room(h.Name, cost, now); err != nil {
+		return nil, more, err
+	}
+	next := &other{cost: cost, life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
 	more.hold = heldBy(h, now, o != nil)
 	if o != nil {
@@ -163,6 +168,46 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 	}
 	b.others[h.Name] = next
 	return heard, more, nil
+}
+
+// room makes room for a replica's Heartbeat, or says why there is none. One more replica
+// takes the place of the one that has not been live for longest; where the lines of all
+// take too much those of the largest go, which is none of a real replica's next to forged
+// ones.
+func (b *beats) room(name string, cost int64, now time.Time) error {
+	if b.others[name] == nil && len(b.others) >= maxReplicas {
+		oldest := ""
+		for n, o := range b.others {
+			if !o.changed.IsZero() && now.Sub(o.changed) < lives {
+				continue
+			}
+			if last := later(o.seen, o.changed); oldest == "" || last.Before(later(b.others[oldest].seen, b.others[oldest].changed)) {
+				oldest = n
+			}
+		}
+		if oldest == "" {
+			return fmt.Errorf("more than %d replicas", maxReplicas)
+		}
+		delete(b.others, oldest)
+	}
+	for {
+		all, largest := cost, ""
+		for n, o := range b.others {
+			if n == name {
+				continue
+			}
+			if all += o.cost; largest == "" || o.cost > b.others[largest].cost {
+				largest = n
+			}
+		}
+		switch {
+		case all <= maxHeardAll:
+			return nil
+		case largest == "" || b.others[largest].cost <= cost:
+			return fmt.Errorf("spec.heard: those of all replicas take more than %d MiB", maxHeardAll>>20)
+		}
+		delete(b.others, largest)
+	}
 }
 
 // news is what is new in a Heartbeat besides whom its replica heard.
@@ -249,40 +294,40 @@ func writeHeard(heard map[string]entry) ([]byte, error) {
 	return zip(text)
 }
 
-// readHeard reads what writeHeard wrote, or somebody else.
-func readHeard(data []byte) (map[string]entry, error) {
-	out := map[string]entry{}
+// readHeard reads what writeHeard wrote, or another account, and what it costs to keep.
+func readHeard(data []byte) (out map[string]entry, cost int64, err error) {
+	out = map[string]entry{}
 	if len(data) == 0 {
-		return out, nil
+		return out, 0, nil
 	}
 	text, err := unzip(data, maxHeardText)
 	if err != nil {
-		return nil, fmt.Errorf("unpack spec.heard: %w", err)
+		return nil, 0, fmt.Errorf("unpack spec.heard: %w", err)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		if n > maxHeard {
-			return nil, fmt.Errorf("spec.heard: more than %d lines", maxHeard)
+			return nil, 0, fmt.Errorf("spec.heard: more than %d lines", maxHeard)
 		}
 		fields := strings.Split(lines.Text(), " ")
 		if len(fields) != 3 {
-			return nil, fmt.Errorf("spec.heard: line %d is not \"<provider> <generation> <beat>\"", n)
+			return nil, 0, fmt.Errorf("spec.heard: line %d is not \"<provider> <generation> <beat>\"", n)
 		}
 		g, err := wire.ParseGeneration(fields[1])
 		if err != nil {
-			return nil, fmt.Errorf("spec.heard: line %d: %w", n, err)
+			return nil, 0, fmt.Errorf("spec.heard: line %d: %w", n, err)
 		}
 		at, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil || at < 1 {
-			return nil, fmt.Errorf("spec.heard: line %d: %.20q is not a beat", n, fields[2])
+			return nil, 0, fmt.Errorf("spec.heard: line %d: %.20q is not a beat", n, fields[2])
 		}
 		if _, twice := out[fields[0]]; twice {
-			return nil, fmt.Errorf("spec.heard: line %d: %.80q is listed twice", n, fields[0])
+			return nil, 0, fmt.Errorf("spec.heard: line %d: %.80q is listed twice", n, fields[0])
 		}
 		out[fields[0]] = entry{g, at}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read spec.heard: %w", err)
+		return nil, 0, fmt.Errorf("read spec.heard: %w", err)
 	}
-	return out, nil
+	return out, int64(len(text)) + perHeard*int64(len(out)), nil
 }
