@@ -88,8 +88,9 @@ func TestThroughArgoCD(t *testing.T) {
 	f.Sound()
 }
 
-// drained fails the test unless a contract's virtual node was deleted first, by the daemon,
-// then its Node by Liqo, and the slice last, by Argo CD as the tenant's account.
+// drained fails the test unless a contract's virtual node was deleted first, then its Node by
+// Liqo, and the slice last; both by Argo CD as the tenant's account, because a contract that
+// names its nodes has its virtual nodes in the ledger too.
 func (f *fleet) drained(contract string) {
 	f.t.Helper()
 	calls, err := f.Clusters["rome"].Calls("")
@@ -107,7 +108,7 @@ func (f *fleet) drained(contract string) {
 			order = append(order, c.Resource+" by "+by)
 		}
 	}
-	want := []string{"virtualnodes by system:serviceaccount:fleetbroker:fleetbroker", "nodes by system:serviceaccount:liqo:liqo-controller-manager", "resourceslices by system:serviceaccount:argocd:fleet-vision"}
+	want := []string{"virtualnodes by system:serviceaccount:argocd:fleet-vision", "nodes by system:serviceaccount:liqo:liqo-controller-manager", "resourceslices by system:serviceaccount:argocd:fleet-vision"}
 	if !slices.Equal(order, want) {
 		f.t.Errorf("%s was released in the order\n%s, want\n%s", contract, strings.Join(order, "\n"), strings.Join(want, "\n"))
 	}
