@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/progress"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -49,9 +50,9 @@ func (s *source) history(f *fleet.Fleet, streams Streams, done string) (opts aud
 	if err != nil {
 		return opts, nil, err
 	}
-	p := newProgress(streams)
-	tell := func(n, all int) { p.tell(done, n, all) }
-	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Branch: f.Policy.WriteBack.Branch, Offers: s.offers(), Root: s.root, Progress: tell}, p.end, nil
+	p := progress.To(streams.Err, streams.ErrTerminal, streams.Now)
+	tell := func(n, all int) { p.Show(done, n, all) }
+	return audit.Options{Ledger: h.ledger, Inputs: h.inputs, Branch: f.Policy.WriteBack.Branch, Offers: s.offers(), Root: s.root, Progress: tell}, p.End, nil
 }
 
 // offers are commits that may be the daemon's pull requests: what forges keep as

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
+	"github.com/fleetbroker/fleetbroker/internal/cli/progress"
 	"github.com/fleetbroker/fleetbroker/internal/cli/simulated"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
@@ -108,13 +109,13 @@ func simulateRun(ctx context.Context, o simulateOptions) error {
 		return fmt.Errorf("--html: %w", err)
 	}
 	defer page.Discard()
-	show := newProgress(o.streams)
-	o.run.Progress = show.tell
+	line := progress.To(o.streams.Err, o.streams.ErrTerminal, o.streams.Now)
+	o.run.Progress = line.Show
 	result, err := simulate.Run(o.run)
 	if err == nil && len(o.growth) > 0 {
 		result.Growth, err = simulate.Grow(o.run, o.growth)
 	}
-	show.end()
+	line.End()
 	if err != nil {
 		return fmt.Errorf("run the simulation: %w", err)
 	}
