@@ -8,6 +8,7 @@
 //     its own part at once.
 //   - What waits is bounded for each address.
 //   - Addresses are those of networks that one host has to itself (package server/hosts).
+//     Two that fill their parts of places take all of them where the parts are more than half.
 //     Who has more addresses than there are places keeps others out.
 //
 // All of it is safe for concurrent use.

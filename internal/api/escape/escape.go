@@ -131,7 +131,8 @@ func Markdown(s string) string {
 			b.WriteString(joiner + punctuation.Replace(string(r)))
 		case (r == '.' || r == ')') && i > 0 && strings.Trim(s[:i], "0123456789") == "" && ends(next): // a list
 			b.WriteString(`\` + string(r))
-		case (r == '@' || r == '#' || r == '!' || r == '%' || r == '~' || r == '$' || r == '&') && isWord(next),
+		case r == '[' && next == '[', // a page of a wiki
+			(r == '@' || r == '#' || r == '!' || r == '%' || r == '~' || r == '$' || r == '&') && isWord(next),
 			r == ':' && (unicode.IsLetter(next) || next == '+' || next == '-'): // an emoji
 			b.WriteString(punctuation.Replace(string(r)) + joiner)
 		case before == 0 && (r == '#' || r == '>' || strings.ContainsRune("+-=", r) && (ends(next) || next == r)): // a block

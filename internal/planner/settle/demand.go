@@ -90,13 +90,17 @@ func (r *Settler) idle(j *draft.Job, seen *v1alpha1.DemandSeen, have map[int32][
 	if most <= 0 {
 		return gone
 	}
+	var old v1alpha1.Time // when all are
 	for _, list := range have {
 		for _, c := range list {
-			if old := v1alpha1.TimeOf(c.Spec.Term.Start.Add(idleTime)); old.After(r.Now.Time) {
-				r.Due(old)
-				return gone
+			if at := v1alpha1.TimeOf(c.Spec.Term.Start.Add(idleTime)); at.After(old.Time) {
+				old = at
 			}
 		}
+	}
+	if old.After(r.Now.Time) {
+		r.Due(old)
+		return gone
 	}
 	replicas := slices.Sorted(maps.Keys(have))
 	for _, k := range slices.Backward(replicas) {

@@ -108,7 +108,7 @@ func TestPromisedCapacityIsTaken(t *testing.T) {
 	name := f.Contract("vision", "train", "Active")
 	f.ownPod("own", "paris-1", "2")
 	took := time.Now()
-	f.Eventually("the contract is known to be Degraded", func() error { return f.shownAs(name, "Degraded", "FlavorShrunk") })
+	f.Eventually("the contract is known to be Degraded", func() error { return f.shownAs(name, "Degraded", "NodeShrunk") })
 	if d := time.Since(took); d > time.Second {
 		t.Errorf("that took %s", d)
 	}
