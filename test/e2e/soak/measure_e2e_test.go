@@ -237,7 +237,7 @@ func (s *soak) leftOver() []string {
 	find(s.temporary)
 	for _, name := range []string{"one", "two"} {
 		state := filepath.Join(s.Dir, "state-"+name)
-		find(state, "accepted.json", "notify.json", "reading.json", "reading.json.new", "cache-*", "*.damaged-*")
+		find(state, "accepted.json", "notify.json", "led.json", "reading.json", "reading.json.new", "cache-*", "*.damaged-*")
 		caches, err := filepath.Glob(filepath.Join(state, "cache-*"))
 		if err != nil {
 			s.t.Fatal(err)
