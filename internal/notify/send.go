@@ -140,15 +140,7 @@ func webhook(ctx context.Context, client *http.Client, u *url.URL, e Event) erro
 	if err := cehttp.WriteRequest(binding.WithForceStructured(ctx), binding.ToMessage(&ce), req); err != nil {
 		return fmt.Errorf("write the event: %w", err)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("the receiver answers %s", resp.Status)
-	}
-	return nil
+	return sinks.Send(client, req)
 }
 
 // chat posts events as one message to an incoming webhook of Slack or of

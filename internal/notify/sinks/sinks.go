@@ -128,6 +128,12 @@ func post(ctx context.Context, client *http.Client, u *url.URL, what any) error 
 		return fmt.Errorf("write the message: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	return Send(client, req)
+}
+
+// Send sends a request whose answer says nothing but whether it was taken: a status other
+// than 2xx is an error that names it.
+func Send(client *http.Client, req *http.Request) error {
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
