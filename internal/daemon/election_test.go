@@ -169,7 +169,7 @@ func elections(t *testing.T, test func(t *testing.T, a, b *replica)) {
 // pass lets time pass, of the test's own clock.
 func pass(d time.Duration) { <-time.After(d) }
 
-// One that stands still, or whose requests hang, does not believe that it leads when
+// One that is stopped, or whose requests hang, does not believe that it leads when
 // another one may have taken over.
 func TestElection_WhoStandsStillDoesNotLead(t *testing.T) {
 	elections(t, func(t *testing.T, a, b *replica) {

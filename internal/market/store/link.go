@@ -48,9 +48,9 @@ type link struct {
 	// broken is why the watch is interrupted; empty while it is alive.
 	broken string
 	synced bool // all that there was has been told since it was interrupted
-	// anew: the store was set back, and not all that there is has been told since: what is
+	// relisting: the store was set back, and not all that there is has been told since: what is
 	// told may be older than what was told before.
-	anew bool
+	relisting bool
 	// unwritten is why the newest beat could not be written, empty when it was.
 	unwritten string
 	// written is when the newest beat was written, seen the newest that came back
@@ -370,7 +370,7 @@ func (s *Shared) setBack() {
 		s.setSeen(cluster, nil)
 	}
 	clear(s.beats.heard)
-	s.link.anew = true
+	s.link.relisting = true
 	s.mu.Unlock()
 	s.opts.API.Again()
 	s.opts.Log.Warn("the market's store was set back to an older state: what providers report is written to it again")
@@ -463,7 +463,7 @@ func (s *Shared) listening() bool {
 }
 
 // hears reports whether what the watch tells is of now.
-func (l *link) hears() bool { return !l.cut && l.synced && !l.anew }
+func (l *link) hears() bool { return !l.cut && l.synced && !l.relisting }
 
 // Follow hands a watcher of the store to whoever tells it, where Run does not. The
 // context is for what the watcher asks of the API.
@@ -567,7 +567,7 @@ func (w *watching) HeartbeatGone(replica string) {
 // Synced implements Watcher.
 func (w *watching) Synced() {
 	w.mu.Lock()
-	w.link.broken, w.link.synced, w.link.anew = "", true, false
+	w.link.broken, w.link.synced, w.link.relisting = "", true, false
 	w.mu.Unlock()
 }
 

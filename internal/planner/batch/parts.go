@@ -51,7 +51,7 @@ func (x *ruins) putParts(i int32, parts []Part) {
 }
 
 // unite has seats in parts choose again that a place has come to hold, or fewer parts. In some
-// turns somebody else goes to that place in their stead, where that costs least.
+// turns another one goes to that place in their stead, where that costs least.
 func (x *ruins) unite() {
 	blocks := 0
 	if x.draw(2) == 0 {

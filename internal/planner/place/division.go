@@ -7,7 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// mostDivided is of how many units at most a replica is divided anew in its batch.
+// mostDivided is of how many units at most a replica is divided again in its batch.
 const mostDivided = 64
 
 // Division is how a batch may put a replica together from parts, by one of its intent's

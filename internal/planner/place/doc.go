@@ -22,7 +22,7 @@
 //	together.go      intents that belong together, as one
 //	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
 //	looks.go, allowance.go   what looking for parts may cost a round, and who has how much of it
-//	division.go      how a batch may divide a replica anew
+//	division.go      how a batch may divide a replica again
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch
 //	contract.go      how contracts are written
