@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
@@ -117,13 +120,18 @@ func TestAgents(t *testing.T) {
 	f.sound()
 }
 
-// shrinkAndGrow takes a node of milan away and gives it back, and one more.
+// shrinkAndGrow takes the node of milan away that the mover is on, gives one like it back,
+// and one more.
 func (f *fleet) shrinkAndGrow() {
 	f.t.Helper()
 	f.put("filler", intent("filler", 8, at("milan"), "  priority: 10\n")) // anchor 1, mover 4, filler 8 of 16
 	f.eventually("sold", func() error { return f.inPhase("filler", 1, "Peering") })
-	f.kubectl("milan", "delete", "node", "milan-2")
-	f.eventually("the excess is degraded, the lowest priority first", func() error {
+	node := f.nodeOf("milan", f.only("mover", "Peering"))
+	if other := f.nodeOf("milan", f.only("filler", "Peering")); other == node {
+		f.t.Fatalf("twelve GPUs are on the eight of %s", node)
+	}
+	f.kubectl("milan", "delete", "node", node)
+	f.eventually("what was on the node is degraded, and nothing else", func() error {
 		if err := f.inPhase("filler", 1, "Peering"); err != nil {
 			return err
 		}
@@ -131,13 +139,23 @@ func (f *fleet) shrinkAndGrow() {
 	})
 	f.put("more", intent("more", 4, at("milan")))
 	f.eventually("nothing is sold of what is not there", func() error { return f.stateSays("more", "state: Queued") })
-	for _, name := range []string{"milan-2", "milan-3"} {
+	for _, name := range []string{node, "milan-3"} {
 		if _, err := env.CreateGPUNode(f.ctx, f.Clusters["milan"].Config, h100(name)); err != nil {
 			f.t.Fatal(err)
 		}
 	}
 	f.eventually("what waited is placed", func() error { return f.inPhase("more", 1, "Peering") })
 	f.eventually("the excess is well again", func() error { return f.inPhase("mover", 1, "Peering") })
+}
+
+// nodeOf is the node of a provider that a contract's only part is on.
+func (f *fleet) nodeOf(provider, contract string) string {
+	f.t.Helper()
+	var c v1alpha1.Contract
+	if err := yaml.Unmarshal([]byte(f.contractFile(contract)), &c); err != nil || len(c.Spec.Nodes) != 1 {
+		f.t.Fatalf("contract %s is not on one node: %v\n%s", contract, err, f.contractFile(contract))
+	}
+	return f.kubectl(provider, "get", "nodes", "-l", v1alpha1.LabelNode+"="+c.Spec.Nodes[0].Node, "-o", "jsonpath={.items[0].metadata.name}")
 }
 
 // deaf starts the daemon again while no agent reports.
