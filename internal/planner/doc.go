@@ -70,7 +70,8 @@
 // decide.go has the steps, step.go names them, round.go makes the round of a world;
 // types.go are the names under which others know what goes in and comes out.
 //
-//   - observe: observe.go, refusals.go (providers that denied what they advertised; denials.go makes a round again by those that it leaves), excess.go
+//   - observe: observe.go, refusals.go (providers that denied what they advertised; denials.go is which of them the
+//     next round finds, conditions.go what people read of providers), excess.go
 //     (contracts that a shrunken flavor no longer holds; excess_nodes.go: node by node; nodeslack.go: on one node), pools.go (warm pools as intents).
 //   - guard: budget.go: budgets end what they no longer pay for. guard.go: where too
 //     much would end at once nothing does.

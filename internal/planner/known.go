@@ -30,9 +30,6 @@ func learn(r *round, states map[[2]string]model.StateChange) {
 		if rules, _ := f.Rules.(*place.Rules); rules != nil {
 			continue // they are of this round
 		}
-		if j.In.Spec.Split != nil {
-			continue // its looks for parts count in each round
-		}
 		if f.Class == nil || len(f.Class.Candidates) > 0 || f.Closest != "" || !f.Class.Lasts(r.Match) {
 			continue
 		}

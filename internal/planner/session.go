@@ -125,16 +125,6 @@ func samePolicy(a, b model.Policy) bool {
 	return reflect.DeepEqual(a.Policy, b.Policy) && samePredicate(a.Predicate, b.Predicate)
 }
 
-// samePredicate is cautious: of predicates that cannot be compared nothing is
-// known.
-func samePredicate(a, b model.Predicate) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	return x.Comparable() && y.Comparable() && a == b
-}
-
 // updated is a round of a world, made from what the one before it left; nil when
 // it has to be made from nothing.
 func updated(last *base, w *draft.World) *round { return updatedBy(last, w, nil) }

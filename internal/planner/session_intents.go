@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -105,6 +106,16 @@ func (w *intentWalk) done() bool {
 func sameIntent(a, b *model.Intent) bool {
 	return a == b || a.ResourceIntent == b.ResourceIntent && a.Path == b.Path && a.Digest == b.Digest && a.Commit == b.Commit && a.Author == b.Author && a.Since == b.Since && a.Offered == b.Offered &&
 		a.Problem == b.Problem && a.ProblemCode == b.ProblemCode && samePredicate(a.Where, b.Where)
+}
+
+// samePredicate is cautious: of predicates that cannot be compared nothing is
+// known.
+func samePredicate(a, b model.Predicate) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	return x.Comparable() && y.Comparable() && a == b
 }
 
 // gone and came take an intent out and in. Its relations to others are to be

@@ -3,6 +3,7 @@ package planner
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
@@ -147,6 +148,24 @@ func (u *update) ledgerChanged() {
 	for k := range u.lost {
 		u.dirty[k] = true
 		u.noteOrphan(k)
+	}
+}
+
+// refusalsChanged looks again at the offers of providers that went out of the
+// market or came back, and at those that were described by the marks of the
+// round before, which may be others by now. marks are those that hold, nil is by the
+// ledger.
+func (u *update) refusalsChanged(marks map[string]draft.RefusalMark) {
+	if u.Marks = marks; marks == nil {
+		u.Marks = marksOf(u.refusals, u.W.Offers)
+	}
+	if len(u.Marks)+len(u.last.draft.Marks) == 0 {
+		return
+	}
+	for _, o := range u.Inventory.Offers() {
+		if u.blocked(o) != o.Blocked {
+			u.described(o, o.Offer, false)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -324,7 +325,7 @@ func codeOf(rejected map[string]int) string {
 		switch {
 		case isRoom(req):
 			return lifecycle.CodeNothingFits
-		case req == place.ReqTenantHourly, req == place.ReqTenantMonthly:
+		case req == account.BudgetHourly, req == account.BudgetMonthly:
 			return lifecycle.CodeBudget
 		case req == match.ReqMaxHourly, req == match.ReqMaxTotal, req == match.ReqMaxHourlyPerGPU:
 			return lifecycle.CodeIntentBudget

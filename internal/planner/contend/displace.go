@@ -252,7 +252,7 @@ func (r *Contest) book(c *claim, found rehearsed) {
 	}
 }
 
-// notices are the contracts that have notice to give way to a job, or are being
+// noticesFor are the contracts that have notice to give way to a job, or are being
 // released for it: current versions.
 func (r *Contest) noticesFor(j *draft.Job) (charged, leaving []*v1alpha1.Contract) {
 	list := r.Notices[draft.KeyOf(j.TenantName, j.Name)]

@@ -105,8 +105,8 @@ func (r Axis) ContractsOn(o *inventory.Offer) []*v1alpha1.Contract {
 	return out
 }
 
-// BookingsOf are a tenant's bookings, as the round has them now, by name.
-func (r Axis) BookingsOf(tenant string) []*v1alpha1.Contract {
+// bookingsOf are a tenant's bookings, as the round has them now, by name.
+func (r Axis) bookingsOf(tenant string) []*v1alpha1.Contract {
 	var out []*v1alpha1.Contract
 	for _, c := range r.W.Ledger.Bookings() {
 		if _, changed := r.Current[c.Metadata.Name]; !changed && c.Metadata.Namespace == tenant {
@@ -128,7 +128,7 @@ func (r Axis) BookedCost(tenant string, from, to v1alpha1.Time) (sum quantity.Mi
 		return 0
 	}
 	m := r.money()
-	for _, c := range r.BookingsOf(tenant) {
+	for _, c := range r.bookingsOf(tenant) {
 		sum += m.Within(c, from, to)
 	}
 	return sum
@@ -158,7 +158,7 @@ func (r Axis) Narrow(l *account.Limits, from, to v1alpha1.Time) {
 	if !r.By(RulesBookings) || !r.AnyBookings() {
 		return
 	}
-	booked := r.BookingsOf(l.Tenant.Name)
+	booked := r.bookingsOf(l.Tenant.Name)
 	if len(booked) == 0 {
 		return
 	}
@@ -171,7 +171,7 @@ func (r Axis) Narrow(l *account.Limits, from, to v1alpha1.Time) {
 // that the contract has now: those bookings come first.
 func (r Axis) MayLast(c *v1alpha1.Contract, end v1alpha1.Time, size *account.Size, cards *account.Cards, peak quantity.Micro) bool {
 	was, t := c.Spec.Term.End, r.Accounts.Of(c.Metadata.Namespace)
-	booked := r.BookingsOf(t.Name)
+	booked := r.bookingsOf(t.Name)
 	if was.IsZero() || !end.IsZero() && !end.After(was.Time) || len(booked) == 0 {
 		return true
 	}

@@ -18,7 +18,7 @@ type Promised struct {
 
 // PromisedIn sums it up.
 func (r Axis) PromisedIn(t *account.Tenant, from, to v1alpha1.Time) *Promised {
-	p := &Promised{axis: r, tenant: t, version: t.Version(), from: from, to: to, booked: r.BookingsOf(t.Name), charged: r.chargedOf(t.Name)}
+	p := &Promised{axis: r, tenant: t, version: t.Version(), from: from, to: to, booked: r.bookingsOf(t.Name), charged: r.chargedOf(t.Name)}
 	p.sums = r.sumsIn(t, p.booked, p.charged, from, to, true)
 	return p
 }

@@ -20,6 +20,41 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return text
 	}
 	switch req {
+	case match.ReqSelf, match.ReqRole, match.ReqSilent, match.ReqLost, match.ReqWithdrawn, match.ReqCordon, match.ReqDrain, match.ReqRefuses:
+		return r.detailForSale(o, req)
+	case match.ReqRemoteNamespace, match.ReqSecret:
+		return rules.BarsOf(&r.Draft, j).Detail(o.Provider, req)
+	case match.ReqDenied:
+		return "it denied this intent a slice not long ago"
+	case match.ReqTenantProviders:
+		return "tenant " + j.TenantName + " may not use " + o.Provider
+	case match.ReqAccelerators, match.ReqFlavorType, match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures:
+		return detailPlace(o, req)
+	case match.ReqSpread, match.ReqWithin, match.ReqTogether, match.ReqApart:
+		return x.Detail(o, req)
+	case match.ReqBooked:
+		return place.BookedDetail(&r.Placer, j, c)
+	case match.ReqPartition:
+		return "its next legal size is " + r.sizeText(c.Size)
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqPolicy); ok {
+		return detailPolicy(w, name)
+	}
+	if name, ok := strings.CutPrefix(req, match.ReqResource); ok {
+		return "it has no " + name
+	}
+	if strings.HasPrefix(req, match.ReqCapacity) {
+		return r.detailCapacity(w, c, req)
+	}
+	if strings.HasPrefix(req, "gpu") {
+		return detailGPU(o, req)
+	}
+	return r.detailMoney(j, w, c, req)
+}
+
+// detailForSale is why an offer is for sale to nobody, or not to its own cluster.
+func (r *Explainer) detailForSale(o *inventory.Offer, req string) string {
+	switch req {
 	case match.ReqSelf:
 		return "it is the consumer itself"
 	case match.ReqRole:
@@ -34,64 +69,26 @@ func (r *Explainer) detail(j *draft.Job, x *place.Rules, w *match.Request, c *ma
 		return "it sells nothing new"
 	case match.ReqDrain:
 		return "it is being emptied by " + draft.Stamp(o.LeaveBy)
-	case match.ReqRefuses:
-		return o.Provider + " denied contracts on what it advertised; it is asked again at " + draft.Stamp(r.OutOfMarket(o.Provider))
-	case match.ReqRemoteNamespace, match.ReqSecret:
-		return rules.BarsOf(&r.Draft, j).Detail(o.Provider, req)
-	case match.ReqDenied:
-		return "it denied this intent a slice not long ago"
-	case match.ReqAccelerators:
-		return "it has accelerators, and the intent asks for none"
-	case match.ReqFlavorType:
-		return o.Flavor.Spec.Type
-	case match.ReqTenantProviders:
-		return "tenant " + j.TenantName + " may not use " + o.Provider
-	case match.ReqPlacementProviders, match.ReqRegions, match.ReqZones, match.ReqArchitectures:
-		return detailPlace(o, req)
-	case match.ReqSpread, match.ReqWithin, match.ReqTogether, match.ReqApart:
-		return x.Detail(o, req)
-	case match.ReqBooked:
-		return place.BookedDetail(&r.Placer, j, c)
-	case match.ReqPartition:
-		return "its next legal size is " + r.sizeText(c.Size)
-	case match.ReqPrice:
-		return r.Match.TariffOf(o).Why()
-	case match.ReqTransfer:
-		return match.TransferWhy(w, o)
-	case match.ReqPurchase:
-		return "it is sold in none of the acceptable classes for that long"
 	}
-	if name, ok := strings.CutPrefix(req, match.ReqPolicy); ok {
-		for i := range w.Policies {
-			if w.Policies[i].Name == name && w.Policies[i].Message != "" {
-				return w.Policies[i].Message
-			}
+	return o.Provider + " denied contracts on what it advertised; it is asked again at " + draft.Stamp(r.OutOfMarket(o.Provider))
+}
+
+// detailPolicy is what a policy of the fleet has to say.
+func detailPolicy(w *match.Request, name string) string {
+	for i := range w.Policies {
+		if w.Policies[i].Name == name && w.Policies[i].Message != "" {
+			return w.Policies[i].Message
 		}
-		return "the fleet's policy " + name + " forbids it"
 	}
-	if name, ok := strings.CutPrefix(req, match.ReqPriceOf); ok {
-		return "it names no price for " + name
-	}
-	if name, ok := strings.CutPrefix(req, match.ReqResource); ok {
-		return "it has no " + name
-	}
-	if req == match.ReqCard {
-		return detailCard(o, c.Size)
-	}
-	if req == match.ReqNode {
-		return r.freeOnNodes(w, c)
-	}
-	if name, ok := strings.CutPrefix(req, match.ReqCapacity); ok {
-		return r.detailCapacity(c, name)
-	}
-	if strings.HasPrefix(req, "gpu") {
-		return detailGPU(o, req)
-	}
-	return r.detailMoney(j, w, c, req)
+	return "the fleet's policy " + name + " forbids it"
 }
 
 func detailPlace(o *inventory.Offer, req string) string {
 	switch req {
+	case match.ReqAccelerators:
+		return "it has accelerators, and the intent asks for none"
+	case match.ReqFlavorType:
+		return o.Flavor.Spec.Type
 	case match.ReqPlacementProviders:
 		return o.Provider + " is not among those to use"
 	case match.ReqRegions:
@@ -135,7 +132,14 @@ func detailGPU(o *inventory.Offer, req string) string {
 	return orNone(g.Sharing) + ": only whole cards are given unless share, profile or sharing is asked for"
 }
 
-func (r *Explainer) detailCapacity(c *match.Candidate, name string) string {
+func (r *Explainer) detailCapacity(w *match.Request, c *match.Candidate, req string) string {
+	switch req {
+	case match.ReqCard:
+		return detailCard(c.Offer, c.Size)
+	case match.ReqNode:
+		return r.freeOnNodes(w, c)
+	}
+	name := strings.TrimPrefix(req, match.ReqCapacity)
 	i := r.Names.Of(name)
 	have, want := v1alpha1.AmountOf(max(c.Offer.Free().At(i), 0)), v1alpha1.AmountOf(c.Size.At(i))
 	label := name
@@ -152,7 +156,16 @@ func (r *Explainer) detailMoney(j *draft.Job, w *match.Request, c *match.Candida
 	cur := r.Books.Currency
 	b := w.Intent.Spec.Budget
 	total := c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
+	if name, ok := strings.CutPrefix(req, match.ReqPriceOf); ok {
+		return "it names no price for " + name
+	}
 	switch req {
+	case match.ReqPrice:
+		return r.Match.TariffOf(c.Offer).Why()
+	case match.ReqTransfer:
+		return match.TransferWhy(w, c.Offer)
+	case match.ReqPurchase:
+		return "it is sold in none of the acceptable classes for that long"
 	case match.ReqMaxHourly, match.ReqMaxHourlySpot:
 		if b == nil {
 			break

@@ -2,7 +2,8 @@
 // waits, what nearly fits, what would help, and when it may be served.
 //
 //	explain.go          every offer towards one intent (`fleetbroker explain`)
-//	near.go, near_rules.go  offers that fail one requirement, and changes that place
+//	near.go             which offers fail one requirement only, and which changes are tried
+//	relax.go, relax_rules.go  the change by which one would meet it
 //	estimate.go         the future as far as it is known, replayed
 //	detail.go           a failed requirement with numbers
 //	node.go             what is free of an offer's nodes, and pods that would fit there

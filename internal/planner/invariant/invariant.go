@@ -13,75 +13,105 @@ import (
 // Violations are the intents whose new or enlarged contracts break an
 // invariant of a plan, and how.
 func Violations(w *draft.World, p *draft.Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
-	after := afterwards(w.Ledger, p)
-	offers, pools := map[inventory.Key]*v1alpha1.Flavor{}, map[inventory.Key][]*v1alpha1.Flavor{}
-	read := map[string]bool{}
-	learn := func(provider string) {
-		if read[provider] {
-			return
-		}
-		read[provider] = true
-		for _, f := range flavorsOf(provider) {
-			offers[inventory.Key{Provider: provider, Name: f.Metadata.Name}] = f
-			if f.Spec.Pool != "" {
-				k := inventory.Key{Provider: provider, Name: f.Spec.Pool}
-				pools[k] = append(pools[k], f)
-			}
-		}
-	}
+	a := audit{w: w, after: afterwards(w.Ledger, p), market: market{of: flavorsOf, read: map[string]bool{}, flavors: map[inventory.Key]*v1alpha1.Flavor{}, pools: map[inventory.Key][]*v1alpha1.Flavor{}}, left: map[*v1alpha1.Flavor]v1alpha1.Resources{}}
 	bad := map[[2]string]string{}
-	free := map[*v1alpha1.Flavor]v1alpha1.Resources{}
 	for i := range p.Contracts {
 		before, c := p.Contracts[i].Before, p.Contracts[i].After
 		if c == nil || !takes(c) || !grows(before, c) && !extends(before, c) {
 			continue
 		}
-		intent := [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
-		if before == nil && w.Ledger.Contract(c.Metadata.Name) != nil {
-			bad[intent] = "the name " + c.Metadata.Name + " is taken"
-		}
-		learn(c.Spec.Provider)
-		f := offers[inventory.Key{Provider: c.Spec.Provider, Name: c.Spec.Flavor}]
-		if f == nil {
-			bad[intent] = "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor
-			continue
-		}
-		if !begins(before, c) { // that takes what it had booked
-			if why := ahead(after, f, pools[inventory.Key{Provider: c.Spec.Provider, Name: f.Spec.Pool}], c, w.Now); why != "" {
-				bad[intent] = why
-			}
-		}
-		if c.Status.Phase == v1alpha1.PhaseBooked || !grows(before, c) {
-			continue // nothing more of it is taken yet
-		}
-		if card, over := after.unitsOf(f).Overfull(c); over {
-			bad[intent] = fmt.Sprintf("card %d of %s would be oversold", card, f.Ref())
-		}
-		if why := after.overNode(f, pools[inventory.Key{Provider: c.Spec.Provider, Name: f.Spec.Pool}], c); why != "" {
-			bad[intent] = why
-		}
-		left, known := free[f]
-		if !known {
-			var members []ledger.Member
-			for _, m := range pools[inventory.Key{Provider: c.Spec.Provider, Name: f.Spec.Pool}] {
-				members = append(members, after.memberOf(m))
-			}
-			left = ledger.Sellable(ledger.Figures(after.memberOf(f), members, ""))
-			free[f] = left
-		}
-		for _, name := range left.Names() {
-			if have := left[name]; have.Less(v1alpha1.Amount{}) {
-				bad[intent] = fmt.Sprintf("%s would be oversold: %s of %s too much", f.Ref(), v1alpha1.AmountOf(-have.Int64()).Canonical(name), name)
-			}
-		}
-		if begins(before, c) {
-			continue // its quota was given when it was booked
-		}
-		if why := overQuota(w.Tenants[c.Metadata.Namespace], after, c); why != "" {
-			bad[intent] = why
+		if why := a.broken(before, c); why != "" {
+			bad[[2]string{c.Metadata.Namespace, c.Spec.Intent.Name}] = why
 		}
 	}
 	return bad
+}
+
+// audit is a plan that is asked.
+type audit struct {
+	w      *draft.World
+	after  *aftermath
+	market market
+	// left is what a flavor has left after the plan.
+	left map[*v1alpha1.Flavor]v1alpha1.Resources
+}
+
+// broken is how a contract that takes more, or for longer, breaks an invariant, "" for none:
+// the last of what there is to say.
+func (a *audit) broken(before, c *v1alpha1.Contract) (why string) {
+	say := func(text string) {
+		if text != "" {
+			why = text
+		}
+	}
+	if before == nil && a.w.Ledger.Contract(c.Metadata.Name) != nil {
+		say("the name " + c.Metadata.Name + " is taken")
+	}
+	f, pool := a.market.flavor(c.Spec.Provider, c.Spec.Flavor)
+	if f == nil {
+		return "there is no flavor " + c.Spec.Provider + "/" + c.Spec.Flavor
+	}
+	if !begins(before, c) { // that takes what it had booked
+		say(ahead(a.after, f, pool, c, a.w.Now))
+	}
+	if c.Status.Phase == v1alpha1.PhaseBooked || !grows(before, c) {
+		return why // nothing more of it is taken yet
+	}
+	if card, over := a.after.unitsOf(f).Overfull(c); over {
+		say(fmt.Sprintf("card %d of %s would be oversold", card, f.Ref()))
+	}
+	say(a.after.overNode(f, pool, c))
+	say(a.oversold(f, pool))
+	if !begins(before, c) { // its quota was given when it was booked
+		say(overQuota(a.w.Tenants[c.Metadata.Namespace], a.after, c))
+	}
+	return why
+}
+
+// oversold is what of a flavor, or of its pool, is sold that it does not have, "" for
+// nothing.
+func (a *audit) oversold(f *v1alpha1.Flavor, pool []*v1alpha1.Flavor) (why string) {
+	left, known := a.left[f]
+	if !known {
+		var members []ledger.Member
+		for _, m := range pool {
+			members = append(members, a.after.memberOf(m))
+		}
+		left = ledger.Sellable(ledger.Figures(a.after.memberOf(f), members, ""))
+		a.left[f] = left
+	}
+	for _, name := range left.Names() {
+		if have := left[name]; have.Less(v1alpha1.Amount{}) {
+			why = fmt.Sprintf("%s would be oversold: %s of %s too much", f.Ref(), v1alpha1.AmountOf(-have.Int64()).Canonical(name), name)
+		}
+	}
+	return why
+}
+
+// market are the flavors of providers that were asked for, by name.
+type market struct {
+	of      func(provider string) []*v1alpha1.Flavor
+	read    map[string]bool
+	flavors map[inventory.Key]*v1alpha1.Flavor
+	pools   map[inventory.Key][]*v1alpha1.Flavor
+}
+
+// flavor is one of a provider's by name, nil for none, with all those of its pool.
+func (m *market) flavor(provider, name string) (f *v1alpha1.Flavor, pool []*v1alpha1.Flavor) {
+	if !m.read[provider] {
+		m.read[provider] = true
+		for _, f := range m.of(provider) {
+			m.flavors[inventory.Key{Provider: provider, Name: f.Metadata.Name}] = f
+			if f.Spec.Pool != "" {
+				k := inventory.Key{Provider: provider, Name: f.Spec.Pool}
+				m.pools[k] = append(m.pools[k], f)
+			}
+		}
+	}
+	if f = m.flavors[inventory.Key{Provider: provider, Name: name}]; f != nil {
+		pool = m.pools[inventory.Key{Provider: provider, Name: f.Spec.Pool}]
+	}
+	return f, pool
 }
 
 // takes reports whether a contract takes capacity, now or at the instants of its term.

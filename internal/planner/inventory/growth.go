@@ -42,9 +42,9 @@ func (o *Offer) Scales(size quantity.Vector) bool {
 	return false
 }
 
-// Unbuilt is what of a size does not exist on an offer yet, in addition to what a contract
+// unbuilt is what of a size does not exist on an offer yet, in addition to what a contract
 // that goes has of it; nil for nothing.
-func (o *Offer) Unbuilt(size, had quantity.Vector) quantity.Vector {
+func (o *Offer) unbuilt(size, had quantity.Vector) quantity.Vector {
 	if o.Growth == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (o *Offer) Unbuilt(size, had quantity.Vector) quantity.Vector {
 // Scaled is what of a size an offer has yet to add, without what a contract that goes has
 // of it; nil for nothing.
 func (in *Inventory) Scaled(o *Offer, size, had quantity.Vector) v1alpha1.Resources {
-	more := o.Unbuilt(size, had)
+	more := o.unbuilt(size, had)
 	if more == nil {
 		return nil
 	}

@@ -187,9 +187,9 @@ func HostsInstead(m *match.Matcher, r *draft.Draft, w *match.Request, o *invento
 	return fits && match.HostsInstead(o, w.GPU, size, c)
 }
 
-// AskBy is how a size of an offer is made of pods by that of several alternatives which is
+// askBy is how a size of an offer is made of pods by that of several alternatives which is
 // of as many GPUs, else by the first.
-func AskBy(m *match.Matcher, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector) (nodes.Ask, bool) {
+func askBy(m *match.Matcher, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector) (nodes.Ask, bool) {
 	if o.Nodes() == nil || len(alternatives) == 0 {
 		return nodes.Ask{}, false
 	}
@@ -206,7 +206,7 @@ func AskBy(m *match.Matcher, alternatives []v1alpha1.ResourceRequest, o *invento
 // what others have booked.
 func Until(m *match.Matcher, r *draft.Draft, p *booking.Profile, alternatives []v1alpha1.ResourceRequest, o *inventory.Offer, size quantity.Vector, to v1alpha1.Time, except map[string]bool) (at v1alpha1.Time, short bool) {
 	at, short = p.Until(r.Now, to, size)
-	ask, ok := AskBy(m, alternatives, o, size)
+	ask, ok := askBy(m, alternatives, o, size)
 	if short || !ok || o.Growth != nil {
 		return at, short
 	}

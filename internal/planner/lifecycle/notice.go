@@ -45,20 +45,20 @@ func Late(c *v1alpha1.Contract, limit time.Duration, v *View) (late bool, due v1
 	return !due.After(v.Now.Time), due
 }
 
-// Sliced reports whether flavors of a type become ResourceSlices. Of the other types
+// sliced reports whether flavors of a type become ResourceSlices. Of the other types
 // FLUIDOS defines what they offer, and not how it is delivered: such a contract
 // reserves, and its provider does the rest.
-func Sliced(flavorType string) bool { return flavorType == "" || flavorType == "K8Slice" }
+func sliced(flavorType string) bool { return flavorType == "" || flavorType == "K8Slice" }
 
 // Reserves reports whether nothing is ever delivered of an intent's contracts.
 func Reserves(in *v1alpha1.IntentSpec) bool {
-	return in.Stage == v1alpha1.StageReserve || !Sliced(in.FlavorType)
+	return in.Stage == v1alpha1.StageReserve || !sliced(in.FlavorType)
 }
 
 // Undelivered is why a contract of a flavor's type stays Reserved, none when it does
 // not.
 func Undelivered(flavorType string) ledger.Reason {
-	if Sliced(flavorType) {
+	if sliced(flavorType) {
 		return ledger.Reason{}
 	}
 	return because("NotDelivered", "a "+flavorType+" does not become a slice; it is reserved, and its provider delivers it")

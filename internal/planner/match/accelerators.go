@@ -1,19 +1,16 @@
 package match
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
-	"github.com/fleetbroker/fleetbroker/internal/planner/tariff"
 )
 
 // Accelerators are left to who asks for them: an offer that has some is no candidate for
 // a request of none, unless the intent allows it, and then the last of those that fit.
 // What is sold of an offer because of its partition alone is never an accelerator. And
-// none is sold for nothing: what an offer names no price for is not for sale.
+// none is sold for nothing: what an offer names no price for is not for sale (price.go).
 
 // isAccelerator reports whether a resource is one.
 func (m *Matcher) isAccelerator(name string) bool {
@@ -71,38 +68,4 @@ func (w *Request) unsold(resource int) bool {
 		return w.GPU == nil
 	}
 	return w.Need.At(resource) == 0 && w.accelerator(resource)
-}
-
-// free is an accelerator of a size that prices do not name, "" for none.
-func (m *Matcher) free(u *tariff.Prices, size quantity.Vector) string {
-	if u.Whole() || !m.facts.Asked {
-		return ""
-	}
-	if size.At(quantity.GPU) > 0 && !u.Names(quantity.GPU) {
-		return v1alpha1.GPU
-	}
-	for i := quantity.Extended; i < len(size); i++ {
-		if size[i] > 0 && !u.Names(i) && m.isAccelerator(m.facts.Names.Name(i)) {
-			return m.facts.Names.Name(i)
-		}
-	}
-	return ""
-}
-
-// Unpriced are the resources of a size that an offer's prices leave out, in order: they
-// cost nothing. They are none where the offer has one price, or none at all.
-func (m *Matcher) Unpriced(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector) []string {
-	t := m.TariffOf(o)
-	u := t.In(class)
-	if t.Why() != "" || u == nil || u.Whole() {
-		return nil
-	}
-	var out []string
-	for i, n := range size {
-		if n > 0 && !u.Names(i) {
-			out = append(out, m.facts.Names.Name(i))
-		}
-	}
-	slices.Sort(out)
-	return out
 }

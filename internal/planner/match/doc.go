@@ -77,7 +77,7 @@
 //     (match.go): asked once for all offers that have these in common. It then needs what
 //     it looks at of offers in trait, of requests in factsKey (both making.go) and in Key,
 //     and its wording in words.go.
-//     That one also suggests a change that would meet it is relaxPlace of package explain.
+//     The change of an intent that would meet it is suggested by explain/relax.go.
 //   - a score term: its weight as a field of v1alpha1.Weights, which is checked where
 //     files are read (fleet.checker.weights; TestWeights_AreAllChecked asks for each), a
 //     constant and one entry of terms

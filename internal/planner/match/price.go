@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -50,4 +52,38 @@ func (m *Matcher) quoteFor(o *inventory.Offer, class v1alpha1.PriceClass, size q
 // ContractPrice is a quote as a contract records it.
 func (m *Matcher) ContractPrice(o *inventory.Offer, q Quote, size quantity.Vector) v1alpha1.ContractPrice {
 	return m.TariffOf(o).Contract(m.facts.Books.Currency, q, size, o.Capacity)
+}
+
+// free is an accelerator of a size that prices do not name, "" for none.
+func (m *Matcher) free(u *tariff.Prices, size quantity.Vector) string {
+	if u.Whole() || !m.facts.Asked {
+		return ""
+	}
+	if size.At(quantity.GPU) > 0 && !u.Names(quantity.GPU) {
+		return v1alpha1.GPU
+	}
+	for i := quantity.Extended; i < len(size); i++ {
+		if size[i] > 0 && !u.Names(i) && m.isAccelerator(m.facts.Names.Name(i)) {
+			return m.facts.Names.Name(i)
+		}
+	}
+	return ""
+}
+
+// Unpriced are the resources of a size that an offer's prices leave out, in order: they
+// cost nothing. They are none where the offer has one price, or none at all.
+func (m *Matcher) Unpriced(o *inventory.Offer, class v1alpha1.PriceClass, size quantity.Vector) []string {
+	t := m.TariffOf(o)
+	u := t.In(class)
+	if t.Why() != "" || u == nil || u.Whole() {
+		return nil
+	}
+	var out []string
+	for i, n := range size {
+		if n > 0 && !u.Names(i) {
+			out = append(out, m.facts.Names.Name(i))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -121,46 +121,19 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 		return false
 	}
 	w.Spending = r.how.spending
-	size, had := w.Size(o), inventory.Sold(r.Names, c, o.Flavor)
-	grows := !size.Within(had)
-	if grows && (o.Blocked != "" || o.Overdrawn() >= 0 || r.Match.LeftToOthers(w, o)) {
-		return false
-	}
-	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
-		return false
-	}
-	if (grows || !layout.Stays(r.Match, &r.Draft, w, o, size, c)) && !layout.HostsInstead(r.Match, &r.Draft, w, o, size, c) {
+	size := w.Size(o)
+	if !r.fits(w, size) {
 		return false
 	}
 	w.Purchase = []v1alpha1.PriceClass{c.Spec.Price.Class}
 	cand := r.Match.Priced(w, o, size)
-	if cand.FailsMoney != "" || !r.mayStay(size, cand.Quote) {
+	if cand.FailsMoney != "" || !r.mayStay(size, cand.Quote) || !r.isWithin(&cand) {
 		return false
 	}
-	m := r.Mark()
-	r.OffAccount(c)
-	l := r.LimitsOf(j.Tenant, r.how, j.Seconds)
-	draft.OnAxis(&r.Placer.Draft).Narrow(&l.Limits, r.Now, j.End)
-	broken := l.Rejects(&cand)
-	r.Rollback(m)
-	if rules.BarsOf(&r.Draft, j).Breaks(o.Provider) == match.ReqRemoteNamespace {
-		return false
-	}
-	if broken != "" && grows {
-		return false
-	}
-	figures, scaled := r.figures(), r.Inventory.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
-	next := r.Books.Settle(c, r.Now)
-	writer := contractWriter{r.Placer, j, r.how}
-	writer.inscribe(&next.Spec)
-	writer.fix(w, o, &next.Spec, size, cand.Quote, c)
+	next := r.resized(w, &cand)
 	if !layout.SameNodes(&c.Spec, &next.Spec) {
 		return false
 	}
-	next.Spec.Borrowed = j.Tenant.Borrowed(sizeOn(o, size), c)
-	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
-	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
-	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules, next.Decision.Offer.Nodes = scaled, nil, r.RulesRecorded(), layout.Figures(o, next.Spec.Nodes)
 	r.Change(c, next)
 	next = r.Observe(next) // clusters may report another state of its new size
 	r.Due(next.Spec.Term.End)
@@ -174,6 +147,50 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 	}
 	j.Dec.Contracts = append(j.Dec.Contracts, line)
 	return true
+}
+
+// grows reports whether a size is more of anything than the contract has.
+func (r inPlace) grows(size quantity.Vector) bool {
+	return !size.Within(inventory.Sold(r.Names, r.contract, r.offer.Flavor))
+}
+
+// fits reports whether the offer has a size where the contract is.
+func (r inPlace) fits(w *match.Request, size quantity.Vector) bool {
+	c, o, grows := r.contract, r.offer, r.grows(size)
+	if grows && (o.Blocked != "" || o.Overdrawn() >= 0 || r.Match.LeftToOthers(w, o)) {
+		return false
+	}
+	if grows && !size.Clone().Sub(r.Footprint(o, c.Metadata.Name, c)).Within(o.Free().Max(quantity.Vector{})) {
+		return false
+	}
+	return !grows && layout.Stays(r.Match, &r.Draft, w, o, size, c) || layout.HostsInstead(r.Match, &r.Draft, w, o, size, c)
+}
+
+// isWithin reports whether the tenant's limits, and what the intent names at the provider,
+// allow the contract to become a candidate.
+func (r inPlace) isWithin(cand *match.Candidate) bool {
+	m := r.Mark()
+	r.OffAccount(r.contract)
+	l := r.LimitsOf(r.job.Tenant, r.how, r.job.Seconds)
+	draft.OnAxis(&r.Placer.Draft).Narrow(&l.Limits, r.Now, r.job.End)
+	broken := l.Rejects(cand)
+	r.Rollback(m)
+	return rules.BarsOf(&r.Draft, r.job).Breaks(r.offer.Provider) != match.ReqRemoteNamespace && (broken == "" || !r.grows(cand.Size))
+}
+
+// resized is the contract as a candidate.
+func (r inPlace) resized(w *match.Request, cand *match.Candidate) *v1alpha1.Contract {
+	c, o, size := r.contract, r.offer, cand.Size
+	figures, scaled := r.figures(), r.Inventory.Scaled(o, size, r.Footprint(o, c.Metadata.Name, c))
+	next := r.Books.Settle(c, r.Now)
+	writer := contractWriter{r.Placer, r.job, r.how}
+	writer.inscribe(&next.Spec)
+	writer.fix(w, o, &next.Spec, size, cand.Quote, c)
+	next.Spec.Borrowed = r.job.Tenant.Borrowed(sizeOn(o, size), c)
+	next.Spec.Term.End, next.Spec.Term.Yields = writer.termOf(o, size, cand.Quote, r.self())
+	next.Decision.Market, next.Decision.Offer, next.Decision.Transfer = r.W.Market, figures, r.Match.TransferEstimate(w, o)
+	next.Decision.Scaled, next.Decision.Dearest, next.Decision.Rules, next.Decision.Offer.Nodes = scaled, nil, r.RulesRecorded(), layout.Figures(o, next.Spec.Nodes)
+	return next
 }
 
 // figures are the offer's with all contracts but this one.

@@ -140,7 +140,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 			Cards: r.Match.LayOut(w, o, size, had),
 		}
 	}
-	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was, NodesFor(r.Placer, r.job, r.how, o))
+	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was, nodesFor(r.Placer, r.job, r.how, o))
 	s.NodeSelector = nil
 	if s.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector

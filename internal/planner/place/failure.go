@@ -55,7 +55,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 	case len(broken) > 0:
 		top := draft.SortedByCount(broken)[0]
 		switch top {
-		case ReqTenantHourly, ReqTenantMonthly:
+		case account.BudgetHourly, account.BudgetMonthly:
 			f.Code = lifecycle.CodeBudget
 		case match.ReqMaxHourly, match.ReqMaxHourlySpot, match.ReqMaxTotal:
 			f.Code = lifecycle.CodeIntentBudget

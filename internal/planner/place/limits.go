@@ -9,18 +9,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
-// Limits of the tenant, for what is left of them after this round's earlier
-// decisions: the last requirements that are checked.
-const (
-	ReqQuotaGPU      = account.QuotaGPU
-	ReqQuotaCPU      = account.QuotaCPU
-	ReqQuotaMemory   = account.QuotaMemory
-	ReqQuotaCount    = account.QuotaCount
-	ReqQuotaByModel  = account.QuotaByModel
-	ReqTenantHourly  = account.BudgetHourly
-	ReqTenantMonthly = account.BudgetMonthly
-)
-
 // reqOther is what all offers but the one that is tried fail; no plan shows it.
 const reqOther = "other"
 

@@ -16,11 +16,6 @@ import (
 // Domains may be of nodes: racks of which one offer has several. An offer is then in all of
 // them, and what is placed in one lies on its nodes alone.
 
-// OnNodes reports whether domains of a kind are of the nodes of some offer.
-func OnNodes(r *Placer, w domain.Kind) bool {
-	return w.By == "label" && slices.ContainsFunc(r.Inventory.Offers(), func(o *inventory.Offer) bool { return match.ByNode(o, w.By, w.Label) })
-}
-
 // holdsIn is whether nodes in the domains of rules hold a size of an offer as the pods of a
 // class; nil where no rule is on nodes.
 func holdsIn(r *Placer, s *match.Class, within []domain.Rule) func(*inventory.Offer, quantity.Vector) bool {
@@ -42,8 +37,8 @@ func holdsIn(r *Placer, s *match.Class, within []domain.Rule) func(*inventory.Of
 	}
 }
 
-// NodesFor are the nodes of an offer on which what a request places may lie; nil for all.
-func NodesFor(r *Placer, j *draft.Job, q Request, o *inventory.Offer) func(node string) bool {
+// nodesFor are the nodes of an offer on which what a request places may lie; nil for all.
+func nodesFor(r *Placer, j *draft.Job, q Request, o *inventory.Offer) func(node string) bool {
 	if q.shared != nil && match.ByNode(o, q.shared.By, q.shared.Label) {
 		return q.shared.Nodes(o)
 	}

@@ -162,7 +162,7 @@ func (x takeovers) of(old *v1alpha1.Contract) *takeover {
 	if !asked.Within(size) || asked.At(quantity.GPU) != size.At(quantity.GPU) || !layout.Stays(x.Match, &x.Draft, s.Request, o, size, old) {
 		return nil
 	}
-	if only := NodesFor(x.Placer, j, x.how, o); only != nil && slices.ContainsFunc(old.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !only(n.Node) }) {
+	if only := nodesFor(x.Placer, j, x.how, o); only != nil && slices.ContainsFunc(old.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !only(n.Node) }) {
 		return nil
 	}
 	c := &takeover{old: old, cand: x.Match.Priced(s.Request, o, size)}

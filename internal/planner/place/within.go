@@ -7,6 +7,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
@@ -41,6 +43,11 @@ func Shares(r *Placer, j *draft.Job) (w domain.Kind, ok bool) {
 		return w, false
 	}
 	return w, j.Replicas() > 1 || w.By == "label" && OnNodes(r, w) || len(j.Live) > 1 || j.In.Spec.Split != nil || len(r.Relations().Together[draft.KeyOfJob(j)]) > 0
+}
+
+// OnNodes reports whether domains of a kind are of the nodes of some offer.
+func OnNodes(r *Placer, w domain.Kind) bool {
+	return w.By == "label" && slices.ContainsFunc(r.Inventory.Offers(), func(o *inventory.Offer) bool { return match.ByNode(o, w.By, w.Label) })
 }
 
 // domainChoice is which domain a request keeps to.

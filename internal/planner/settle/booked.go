@@ -23,10 +23,10 @@ func (r *Settler) books(j *draft.Job) bool {
 	if len(j.Booked) == 0 && !j.Started.IsZero() {
 		return true
 	}
-	if r.HasBegun(j) {
+	if r.hasBegun(j) {
 		ahead.GiveUp(&r.Placer, j)
 	}
-	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.HasBegun(j)) {
+	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.hasBegun(j)) {
 		return true
 	}
 	if !end.After(r.Now.Time) {
@@ -51,7 +51,7 @@ func (r *Settler) books(j *draft.Job) bool {
 		r.deaf(j)
 		return false
 	}
-	if len(j.Live) > 0 || r.HasBegun(j) { // the others begin as what was there before them goes
+	if len(j.Live) > 0 || r.hasBegun(j) { // the others begin as what was there before them goes
 		for _, c := range j.Booked {
 			j.Dec.Contracts = append(j.Dec.Contracts, r.Line(c, draft.Keep))
 		}
@@ -68,7 +68,7 @@ func (r *Settler) books(j *draft.Job) bool {
 // nothing has begun, but its file now says that its term has, what was booked to start at
 // another time is cancelled: nothing waits for that any more.
 func (r *Settler) dropChanged(j *draft.Job, from, to v1alpha1.Time) {
-	if j.Started.IsZero() && !r.HasBegun(j) {
+	if j.Started.IsZero() && !r.hasBegun(j) {
 		return
 	}
 	for _, c := range slices.Clone(j.Booked) {
@@ -85,8 +85,8 @@ func (r *Settler) dropChanged(j *draft.Job, from, to v1alpha1.Time) {
 	}
 }
 
-// HasBegun reports whether the term that a job books has begun.
-func (r *Settler) HasBegun(j *draft.Job) bool {
+// hasBegun reports whether the term that a job books has begun.
+func (r *Settler) hasBegun(j *draft.Job) bool {
 	return !j.In.Spec.Schedule.NotBefore.After(r.Now.Time)
 }
 

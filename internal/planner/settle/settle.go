@@ -173,9 +173,7 @@ func (r *Settler) schedule(j *draft.Job) bool {
 			return false
 		}
 	} else {
-		for _, c := range slices.Clone(j.Booked) { // its file no longer books
-			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
-		}
+		cancelBookings(r, j)
 	}
 	started := j.Started
 	if started.IsZero() {
@@ -223,6 +221,13 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		}
 	}
 	return true
+}
+
+// cancelBookings gives back what is booked where the file no longer books.
+func cancelBookings(r *Settler, j *draft.Job) {
+	for _, c := range slices.Clone(j.Booked) {
+		draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+	}
 }
 
 // isOver reports whether an intent, as its file reads, has had its term or was refused for

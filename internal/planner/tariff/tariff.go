@@ -113,10 +113,6 @@ func (t *Tariff) Unpriced() bool { return t.unpriced }
 // Spot reports whether it is sold as spot capacity.
 func (t *Tariff) Spot() bool { return t.spot != nil }
 
-// Flat reports whether it has a price of the whole flavor, which is shared out by the
-// offer's capacity.
-func (t *Tariff) Flat() bool { return t.onDemand.flat > 0 }
-
 // In are the prices of a class, nil where it is not sold in that one.
 func (t *Tariff) In(class v1alpha1.PriceClass) *Prices {
 	switch class {
