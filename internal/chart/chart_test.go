@@ -1,8 +1,11 @@
 package chart
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"text/template"
 
 	"sigs.k8s.io/yaml"
 )
@@ -64,6 +67,26 @@ func TestFiles_PullSecrets(t *testing.T) {
 		account, _, _ = strings.Cut(account, "\n---\n")
 		if !strings.Contains(account, "{{- with .Values.imagePullSecrets }}\nimagePullSecrets:\n") || strings.Count(text, "imagePullSecrets:\n") != 1 {
 			t.Errorf("the account of %s has no Secrets to pull by, or more than it:\n%s", base, text)
+		}
+		for want, names := range map[string][]string{"imagePullSecrets: [{name: a}, {name: b}]": {"a", "b"}, "{}": nil} {
+			made, err := template.New(base).Funcs(template.FuncMap{"quote": strconv.Quote}).Parse(account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := made.Execute(&out, map[string]any{"Values": map[string]any{"imagePullSecrets": names}, "Release": map[string]string{"Namespace": "gpu"}}); err != nil {
+				t.Fatal(err)
+			}
+			type pulling struct {
+				ImagePullSecrets []map[string]string `json:"imagePullSecrets"`
+			}
+			var got, due pulling
+			if err := yaml.Unmarshal([]byte(out.String()), &got); err != nil {
+				t.Fatalf("%v in\n%s", err, out.String())
+			}
+			if err := yaml.Unmarshal([]byte(want), &due); err != nil || !reflect.DeepEqual(got, due) {
+				t.Errorf("%s with %q: got %v, want %v", base, names, got, due)
+			}
 		}
 	}
 }
