@@ -15,7 +15,7 @@ TESTFLAGS ?=
 build: ## the two programs, into bin/
 	$(GO) build -o bin/ ./cmd/fleetbroker ./cmd/fleet-agent
 
-# Where `make images` puts them, the version that they get, a base with its digest in
+# Where `make images` puts them (default: REGISTRY of RELEASES=URL#REGISTRY), the version that they get, a base with its digest in
 # place of ours, and a key to sign with. A version may be a tag that anybody has pushed: it
 # reaches the commands by the environment, where a shell takes it for text.
 REGISTRY ?=
@@ -27,9 +27,10 @@ BUILDER ?=
 export REGISTRY VERSION BASE RELEASES BUILDER
 
 images: ## both programs as images in REGISTRY, tagged VERSION (BASE=name@sha256:..., KEY=file): no container engine
-	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$$REGISTRY" -version "$$VERSION" -base "$$BASE" -key "$(abspath $(KEY))" -builder "$$BUILDER"
+	cd test/tools/images && GOWORK=off $(GO) run . push -registry "$$REGISTRY" -version "$$VERSION" -releases "$$RELEASES" -base "$$BASE" -key "$(abspath $(KEY))" -builder "$$BUILDER"
 
-# Where releases are (https), where `make release` writes (default: dist/VERSION, empty
+# Where releases are (https, with #REGISTRY of the images where that is not ghcr.io/OWNER of
+# github.com), where `make release` writes (default: dist/VERSION, empty
 # before), and for which platforms.
 RELEASES ?=
 TO ?=

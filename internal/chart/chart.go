@@ -32,8 +32,8 @@ const idMark = "f0f0f0f0f0"
 var released = regexp.MustCompile(`^v([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)$`)
 
 // Files are the chart's, by slash-separated path, for a version of the programs. One that
-// was not released has the chart's version 0.0.0-dev. Where releases are says where the images
-// are, as far as it can; else their registry is a sample.
+// was not released has the chart's version 0.0.0-dev. Where releases are (URL or URL#REGISTRY)
+// says where the images are, as far as it can; else their registry is a sample.
 func Files(number, releases string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := fs.WalkDir(own, "files", func(name string, d fs.DirEntry, err error) error {
@@ -139,6 +139,7 @@ type place struct{ from, to string }
 // places are what people fill in, by base. Each is in one of the base's files.
 var places = map[string][]place{
 	"broker": {
+		pulling,
 		{"  replicas: 2\n", "  replicas: {{ .Values.broker.replicas }}\n"},
 		{"        image: fleetbroker\n", "        image: {{ include \"fleetbroker.image\" (dict \"image\" .Values.broker.image \"chart\" .Chart) | quote }}\n"},
 		{"        - --repo=https://git.example.org/acme/fleet.git\n", "        - {{ printf \"--repo=%s\" .Values.broker.repo | quote }}\n"},
@@ -153,6 +154,7 @@ var places = map[string][]place{
 		{"        requests: {storage: 5Gi}\n", "        requests: {storage: {{ .Values.broker.state.size | quote }}}\n{{- end }}\n"},
 	},
 	"agent": {
+		pulling,
 		{"  replicas: 2 ", "  replicas: {{ .Values.agent.replicas }} "},
 		{"        image: fleet-agent\n", "        image: {{ include \"fleetbroker.image\" (dict \"image\" .Values.agent.image \"chart\" .Chart) | quote }}\n"},
 		{"        - --cluster-id=paris\n", "        - {{ printf \"--cluster-id=%s\" .Values.agent.clusterID | quote }}\n"},
@@ -176,6 +178,12 @@ var places = map[string][]place{
 		{"      caFile: /etc/prometheus/secrets/fleetbroker-ca/ca.crt\n", "      caFile: {{ .Values.monitoring.caFile | quote }}\n"},
 		{"      credentials: {name: prometheus-token, key: token}\n", "      credentials: {name: {{ .Values.monitoring.tokenSecret.name | quote }}, key: {{ .Values.monitoring.tokenSecret.key | quote }}}\n"},
 	},
+}
+
+// pulling gives the accounts what their images are pulled with.
+var pulling = place{
+	"\nautomountServiceAccountToken: false             # its pods ask for it\n",
+	"\nautomountServiceAccountToken: false             # its pods ask for it\n{{- with .Values.imagePullSecrets }}\nimagePullSecrets:\n{{- range . }}\n- name: {{ . | quote }}\n{{- end }}\n{{- end }}\n",
 }
 
 // moreLabels are those by which a Prometheus selects what it scrapes.

@@ -1,8 +1,11 @@
 package chart
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"text/template"
 
 	"sigs.k8s.io/yaml"
 )
@@ -51,6 +54,43 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A registry that wants a login: the accounts of daemon and agent have its Secrets, so that all
+// of their pods do.
+func TestFiles_PullSecrets(t *testing.T) {
+	files, err := Files("v1.2.3", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []string{"broker", "agent"} {
+		text := string(files["templates/"+base+"/rbac.yaml"])
+		_, account, _ := strings.Cut(text, "kind: ServiceAccount\n")
+		account, _, _ = strings.Cut(account, "\n---\n")
+		if !strings.Contains(account, "{{- with .Values.imagePullSecrets }}\nimagePullSecrets:\n") || strings.Count(text, "imagePullSecrets:\n") != 1 {
+			t.Errorf("the account of %s has no Secrets to pull by, or more than it:\n%s", base, text)
+		}
+		for want, names := range map[string][]string{"imagePullSecrets: [{name: a}, {name: b}]": {"a", "b"}, "{}": nil} {
+			made, err := template.New(base).Funcs(template.FuncMap{"quote": strconv.Quote}).Parse(account)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := made.Execute(&out, map[string]any{"Values": map[string]any{"imagePullSecrets": names}, "Release": map[string]string{"Namespace": "gpu"}}); err != nil {
+				t.Fatal(err)
+			}
+			type pulling struct {
+				ImagePullSecrets []map[string]string `json:"imagePullSecrets"`
+			}
+			var got, due pulling
+			if err := yaml.Unmarshal([]byte(out.String()), &got); err != nil {
+				t.Fatalf("%v in\n%s", err, out.String())
+			}
+			if err := yaml.Unmarshal([]byte(want), &due); err != nil || !reflect.DeepEqual(got, due) {
+				t.Errorf("%s with %q: got %v, want %v", base, names, got, due)
+			}
+		}
+	}
+}
+
 // A base that changed where the chart has a value is an error, not a sample in a cluster.
 func TestRewriter_FindsItsPlaces(t *testing.T) {
 	w := &rewriter{base: "agent", namespace: "$.Release.Namespace", done: map[string]bool{}}
@@ -72,7 +112,7 @@ func TestRewriter_FindsItsPlaces(t *testing.T) {
 // Where releases are says where the chart's images are, if it can be known.
 func TestFiles_HaveTheImagesOfReleases(t *testing.T) {
 	for releases, want := range map[string]string{
-		"https://github.com/Acme/fleetbroker/releases/download": "ghcr.io/acme/", "https://dl.acme.example/fleetbroker": "registry.example.org/", "": "registry.example.org/",
+		"https://github.com/Acme/fleetbroker/releases/download": "ghcr.io/acme/", "https://dl.acme.example/fleetbroker": "registry.example.org/", "https://dl.acme.example/x#registry.acme.example/tools": "registry.acme.example/tools/", "": "registry.example.org/",
 	} {
 		files, err := Files("v1.2.3", releases)
 		if err != nil {

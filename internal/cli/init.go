@@ -35,9 +35,10 @@ Next to DIR, in DIR.keys, it writes two signing keys and the trust root that nam
 them: policy signs what people change of the fleet's rights, ledger the daemon's
 commits. Neither belongs into a repository.
 
-Its CI installs this very version and keeps it in the forge's cache: from the releases
-that --releases names, else by building it with Go. Releases on github.com say where the
-images of the install bases are too.
+Its CI installs this very version: from the releases that --releases names, else by
+building it with Go, which takes minutes each time. --releases says where the images of the
+install bases and of the Helm chart are too: by #REGISTRY after the URL, else, for releases
+on github.com, ghcr.io/OWNER. Where it does not, they are a sample to fill in.
 
 With --update the template's files in DIR (documents, install bases, CI, schemas) are
 brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
@@ -46,6 +47,7 @@ where both changed the same lines it is written next to it as NAME.new, to be me
 hand and deleted. What was deleted stays deleted.`,
 		Example: `  fleetbroker init fleet
   fleetbroker init fleet --forge gitlab --releases https://github.com/acme/fleetbroker/releases/download
+  fleetbroker init fleet --releases 'https://dl.example.org/fleetbroker#registry.example.org/tools'
   fleetbroker init fleet --keys-dir ~/acme-keys --policy-key ~/.ssh/id_ed25519.pub
   fleetbroker init --update .`,
 		Args: exactly(1, "one argument: the directory to make"),
@@ -67,7 +69,7 @@ hand and deleted. What was deleted stays deleted.`,
 	}
 	cmd.Flags().BoolVar(&o.update, "update", false, "bring the template's files in DIR to this version, and keep what was edited")
 	cmd.Flags().StringVar(&o.forge, "forge", "github", "whose CI to write: github, gitlab or gitea")
-	cmd.Flags().StringVar(&o.from, "releases", "", "URL below which releases are, which CI installs this program's version from (default: as this program was built)")
+	cmd.Flags().StringVar(&o.from, "releases", "", "where releases are, as URL or URL#REGISTRY: CI installs this program's version from there (default: as this program was built)")
 	cmd.Flags().StringVar(&o.keys.Dir, "keys-dir", "", "directory for private keys and trust root, outside every repository (default: DIR.keys)")
 	cmd.Flags().StringVar(&o.keys.Signing, "signing-key", "", "OpenSSH key of the daemon, private or .pub (default: a new one)")
 	cmd.Flags().StringVar(&o.keys.Policy, "policy-key", "", "OpenSSH key of the platform team, private or .pub (default: a new one)")

@@ -25,7 +25,7 @@ func reachable(c *Cluster, consequence string) []Finding {
 	switch {
 	case c.NoAccess != "":
 		return finding(NoAccess, "cluster "+c.Name, "there is no way to it, so that "+consequence+": "+c.NoAccess,
-			"give access.kubeconfigSecretRef in clusters/%s.yaml, or %[1]s.kubeconfig in --kubeconfigs-dir", c.Name)
+			"give access.kubeconfigSecretRef in clusters/%s.yaml, or %[1]s.kubeconfig in --kubeconfigs-dir: fleetbroker kubeconfig %[1]s makes it", c.Name)
 	case c.Unreachable != "":
 		return finding(NoAnswer, "cluster "+c.Name, "its API server does not answer, so that "+consequence+": "+c.Unreachable,
 			"see whether the API server runs, and whether the server and the certificates of its kubeconfig are still right")

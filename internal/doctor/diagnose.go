@@ -100,7 +100,11 @@ func Diagnose(p *Picture) Diagnosis {
 
 // DiagnoseCluster looks at a cluster alone, in the roles that it has.
 func DiagnoseCluster(c *Cluster, roles []string) []Finding {
-	out := reachable(c, "the daemon cannot deliver to it")
+	consequence := "no peering can be made or renewed with it"
+	if slices.Contains(roles, v1alpha1.RoleConsumer) {
+		consequence = "nothing can be applied there"
+	}
+	out := reachable(c, consequence)
 	out = append(out, installed(c)...)
 	if slices.Contains(roles, v1alpha1.RoleConsumer) {
 		out = append(out, checkWebhook(c)...)

@@ -526,7 +526,10 @@ func TestCluster(t *testing.T) {
 	if got := DiagnoseCluster(old, []string{"consumer"}); len(got) != 1 || got[0].Link != LinkInstalled {
 		t.Errorf("%+v", got)
 	}
-	if got := DiagnoseCluster(&Cluster{Name: "rome", NoAccess: "no file"}, nil); len(got) != 1 || got[0].Link != LinkAccess {
-		t.Errorf("%+v", got)
+	for role, want := range map[string]string{"consumer": "nothing can be applied there", "provider": "no peering can be made"} {
+		got := DiagnoseCluster(&Cluster{Name: "rome", NoAccess: "no file"}, []string{role})
+		if len(got) != 1 || got[0].Link != LinkAccess || !strings.Contains(got[0].Cause, want) || !strings.Contains(got[0].Remedy, "fleetbroker kubeconfig rome") {
+			t.Errorf("%s: got %+v, want %q", role, got, want)
+		}
 	}
 }

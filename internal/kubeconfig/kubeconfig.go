@@ -75,6 +75,9 @@ func Admin(file, name string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) { // client-go's text proposes a variable that this command does not read
+		err = errors.New("there is no kubeconfig, or none with a context")
+	}
 	if err != nil {
 		return nil, hints.On(fmt.Errorf("find a way to the cluster: %w", err), "name a context of yours with --context, or a file with --kubeconfig")
 	}

@@ -18,7 +18,8 @@ import (
 type Pin struct {
 	// Version is a release's or a commit; "" leaves the template's.
 	Version string
-	// Releases is the URL below which releases are; "" has Go build the version.
+	// Releases is where releases and their images are, as PinOf makes it: URL or
+	// URL#REGISTRY; "" has Go build the version.
 	Releases string
 	// Sum is the checksum of the version's Go module (h1:…), "" where it is not known.
 	Sum string
@@ -28,15 +29,20 @@ type Pin struct {
 var released = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 // PinOf is the program that calls it: the release that it is, or the commit that it was
-// built from. An empty URL is where the build says that releases are.
+// built from. Where releases are is a URL, or URL#REGISTRY with the images' registry; "" is
+// where the build says that they are.
 func PinOf(releases string) (Pin, error) {
 	if releases == "" {
 		releases = version.Releases()
 	}
-	p := Pin{Version: version.Released(), Releases: strings.TrimRight(releases, "/")}
-	if p.Releases != "" {
-		if err := CheckReleases(p.Releases); err != nil {
+	p := Pin{Version: version.Released()}
+	if releases != "" {
+		if err := CheckReleases(releases); err != nil {
 			return Pin{}, err
+		}
+		p.Releases = version.URL(releases)
+		if strings.Contains(releases, "#") {
+			p.Releases += "#" + version.Registry(releases)
 		}
 	}
 	if p.Version != "" {
@@ -55,25 +61,34 @@ func PinOf(releases string) (Pin, error) {
 	return p, nil
 }
 
-// CheckReleases is an error for a URL that is none of releases: it is written into files
-// that CI runs.
+// CheckReleases is an error for a value that does not say where releases are, by URL or by
+// URL#REGISTRY: it is written into files that CI runs and clusters apply.
 func CheckReleases(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !plainURL.MatchString(text) {
+	at, registry, named := strings.Cut(text, "#")
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || !plainURL.MatchString(at) {
 		return hints.On(fmt.Errorf("releases %q: want an https URL of letters, digits and . _ ~ : / -", text), "for example --releases https://github.com/acme/fleetbroker/releases/download")
+	}
+	if named && !plainRegistry.MatchString(strings.TrimRight(registry, "/")) {
+		return hints.On(fmt.Errorf("releases %q: want after # the registry of the images, its host with a dot or a port, and a path in small letters", text), "for example --releases 'https://dl.example.org/fleetbroker#registry.example.org/tools'")
 	}
 	return nil
 }
 
-var plainURL = regexp.MustCompile(`^[A-Za-z0-9._~:/-]+$`)
+var (
+	plainURL = regexp.MustCompile(`^[A-Za-z0-9._~:/-]+$`)
+	// plainRegistry is HOST[:PORT][/PATH]. A first part with neither dot nor port is no host:
+	// container runtimes take it for a path on docker.io.
+	plainRegistry = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5})(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
+)
 
 // Text says what CI installs, in one line.
 func (p Pin) Text() string {
 	switch {
 	case p.Releases != "" && p.Version != "":
-		return "installs " + p.Version + " from " + p.Releases
+		return "installs " + p.Version + " from " + version.URL(p.Releases)
 	case p.Releases != "":
-		return "takes releases from " + p.Releases + "; this program is no release: set FLEETBROKER_VERSION"
+		return "takes releases from " + version.URL(p.Releases) + "; this program is no release: set FLEETBROKER_VERSION"
 	case p.Version != "":
 		return "builds " + p.Version + " with Go: this program knows no place of releases (--releases URL)"
 	}
@@ -101,7 +116,7 @@ func (p Pin) into(files map[string][]byte) {
 			continue
 		}
 		text := string(content)
-		for _, set := range [][2]string{{`FLEETBROKER_VERSION: "v0.1.0"`, p.Version}, {`FLEETBROKER_RELEASES: ""`, p.Releases}, {`FLEETBROKER_SUM: ""`, p.Sum}} {
+		for _, set := range [][2]string{{`FLEETBROKER_VERSION: "v0.1.0"`, p.Version}, {`FLEETBROKER_RELEASES: ""`, version.URL(p.Releases)}, {`FLEETBROKER_SUM: ""`, p.Sum}} {
 			if name, _, _ := strings.Cut(set[0], ":"); set[1] != "" {
 				text = strings.ReplaceAll(text, set[0]+"\n", name+": "+strconv.Quote(set[1])+"\n")
 			}

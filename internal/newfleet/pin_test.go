@@ -1,14 +1,17 @@
 package newfleet
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/install"
+	"github.com/fleetbroker/fleetbroker/internal/laid"
 )
 
 // ciFiles are the CI files by forge.
@@ -38,10 +41,14 @@ func TestPin_IsInTheCIFiles(t *testing.T) {
 	}
 }
 
-// Where releases are on github.com the bases have the images that its workflow pushes, of the
-// version that CI installs; else they have the sample that people fill in.
+// The bases have the images of the registry that is named with the releases, or that the
+// workflow of github.com pushes to, of the version that CI installs; else they have the sample
+// that people fill in. CI gets the URL alone.
 func TestPin_IsInTheBases(t *testing.T) {
-	const github = "https://github.com/Acme/fleetbroker/releases/download"
+	const (
+		github       = "https://github.com/Acme/fleetbroker/releases/download"
+		withRegistry = "https://dl.acme.example/fleetbroker#registry.acme.example:5000/tools"
+	)
 	for name, c := range map[string]struct {
 		pin             Pin
 		registry, label string
@@ -49,6 +56,7 @@ func TestPin_IsInTheBases(t *testing.T) {
 		"a release":      {Pin{Version: "v1.2.3", Releases: github}, "ghcr.io/acme/", "v1.2.3"},
 		"a commit":       {Pin{Version: "1234567890123456789012345678901234567890", Releases: github}, "ghcr.io/acme/", "v0.1.0"},
 		"another server": {Pin{Version: "v1.2.3", Releases: "https://example.org/dl"}, "registry.example.org/", "v0.1.0"},
+		"with registry":  {Pin{Version: "v1.2.3", Releases: withRegistry}, "registry.acme.example:5000/tools/", "v1.2.3"},
 		"nothing":        {Pin{}, "registry.example.org/", "v0.1.0"},
 	} {
 		files, err := named("github", "", c.pin)
@@ -65,8 +73,11 @@ func TestPin_IsInTheBases(t *testing.T) {
 			}
 		}
 		_, image := install.Sample(func(name string) ([]byte, error) { return files[name], nil })
-		if want := strings.HasPrefix(c.registry, "ghcr"); want != (image != "") {
+		if want := c.registry != "registry.example.org/"; want != (image != "") {
 			t.Errorf("%s: `install CLUSTER` takes the image %q", name, image)
+		}
+		if strings.Contains(string(files[ciFiles["github"]]), "registry.acme.example") {
+			t.Errorf("%s: %s names the registry", name, ciFiles["github"])
 		}
 	}
 }
@@ -74,12 +85,12 @@ func TestPin_IsInTheBases(t *testing.T) {
 // The URL of releases is written into files that CI runs: nothing gets in that a shell or
 // YAML would read otherwise.
 func TestCheckReleases(t *testing.T) {
-	for _, good := range []string{"https://github.com/acme/fleetbroker/releases/download", "https://dl.example.org:8443/~fleet/x"} {
+	for _, good := range []string{"https://github.com/acme/fleetbroker/releases/download", "https://dl.example.org:8443/~fleet/x", "https://dl.example.org/x/#registry.example.org:5000/a/b-c/", "https://dl.example.org/x#registry:5000", "https://dl.example.org/x#registry.example.org"} {
 		if err := CheckReleases(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "http://example.org/dl", "https://", "https://user:pw@example.org/", "https://example.org/?x=1", "https://example.org/#x", `https://example.org/"`, "https://example.org/$(id)", "https://example.org/\nx: y", "https://example.org/ x", "file:///etc", "-o"} {
+	for _, bad := range []string{"", "http://example.org/dl", "https://", "https://user:pw@example.org/", "https://example.org/?x=1", "https://example.org/#", "https://example.org/#x", "https://example.org/#x/y", "https://example.org/#r.example.org/A", "https://example.org/#r.example.org/a:b", "https://example.org/#r.example.org#x", "https://example.org/#r.example.org/$(id)", "https://example.org/#r.example.org\nx: y", "https://example.org/#r.example.org/../x", `https://example.org/"`, "https://example.org/$(id)", "https://example.org/\nx: y", "https://example.org/ x", "file:///etc", "-o"} {
 		if err := CheckReleases(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -113,10 +124,69 @@ func TestUpdate_KeepsReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("https://example.org/other")
+	const registry = "https://example.org/other#registry.acme.example/tools"
+	for _, releases := range []string{registry, ""} {
+		if _, err := Update(dir, releases); err != nil {
+			t.Fatal(err)
+		}
+		check("https://example.org/other")
+		if text := contentOf(t, dir, "install/agent/kustomization.yaml"); !strings.Contains(text, "newName: registry.acme.example/tools/fleet-agent\n") {
+			t.Errorf("after an update from %q the base has other images:\n%s", releases, text)
+		}
+	}
 	lock := contentOf(t, dir, Lock)
 	write(t, dir, Lock, strings.Replace(lock, "https://example.org/other", "http://evil.example/$(id)", 1))
 	if _, err := Update(dir, ""); err == nil || !strings.Contains(err.Error(), "want an https URL") {
 		t.Errorf("a lock with a bad URL: %v", err)
+	}
+}
+
+// A new version raises the tag of images that nobody edited. Where people named images of their
+// own, in the same lines, theirs stay, whole and applicable, and the new lines are next to them.
+func TestUpdate_ImagesOfOnesOwn(t *testing.T) {
+	const (
+		base = "install/broker/kustomization.yaml"
+		at   = "https://dl.acme.example/x#registry.acme.example"
+	)
+	for name, c := range map[string]struct{ from, to string }{
+		"nothing was edited":      {},
+		"a registry of one's own": {"newName: registry.acme.example/fleetbroker", "newName: mirror.acme.example/fleetbroker"},
+		"a tag of one's own":      {"newTag: v0.0.1", "newTag: v0.0.1-patched"},
+		"a digest":                {"newTag: v0.0.1", "digest: sha256:" + strings.Repeat("a", 64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			made := func(number string) {
+				files, err := named("github", "", Pin{Version: number, Releases: at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				maps.DeleteFunc(files, func(name string, _ []byte) bool { return isSample(name) })
+				out, err := laid.Merge(dir, Lock, Base, files, number, choices("github", "", Pin{Releases: at}))
+				if want := c.to != "" && number == "v0.0.2"; err != nil || want != slices.Contains(out.Conflicts, base) {
+					t.Fatalf("%s: got %+v, %v", number, out, err)
+				}
+			}
+			made("v0.0.1")
+			edited := strings.Replace(contentOf(t, dir, base), c.from, c.to, 1)
+			if c.to != "" && !strings.Contains(edited, c.to) {
+				t.Fatalf("%s has no %q", base, c.from)
+			}
+			write(t, dir, base, edited)
+			made("v0.0.2")
+			if c.to == "" {
+				if got := contentOf(t, dir, base); !strings.Contains(got, "newTag: v0.0.2\n") {
+					t.Errorf("the tag is not raised:\n%s", got)
+				}
+				return
+			}
+			if got := contentOf(t, dir, base); got != edited {
+				t.Errorf("what was edited changed:\n%s", got)
+			}
+			if got := contentOf(t, dir, base+".new"); !strings.Contains(got, "newName: registry.acme.example/fleetbroker") || !strings.Contains(got, "newTag: v0.0.2\n") {
+				t.Errorf("next to it is no new version:\n%s", got)
+			}
+		})
 	}
 }
 

@@ -120,7 +120,7 @@ func explain(message string) string {
 		return fmt.Sprintf("unknown field %q", name)
 	}
 	if strings.HasPrefix(message, "undeclared reference to '") {
-		return message + "; expressions see intent, flavor and cluster"
+		return strings.TrimSuffix(message, " (in container '')") + "; expressions see intent, flavor and cluster"
 	}
 	if at, _, ok := strings.Cut(strings.TrimPrefix(message, "Syntax error: "), " expecting "); ok { // the parser's whole alphabet
 		if strings.Contains(at, "'<EOF>'") {

@@ -199,6 +199,9 @@ func parserProblem(src Source, err error) Problem {
 		line, _ = strconv.Atoi(m[1])
 	}
 	line = min(max(line, 1), bytes.Count(src.Text, []byte("\n"))+1)
+	if n, ok := glued(src.Text, line); ok {
+		return Problem{src.Line + n, 1, "a no-break space (U+00A0) is in this line, which looks like a space and is none: type a space in its place"}
+	}
 	if m[2] == "found unexpected end of stream" {
 		m[2] = "a quote that opens here or below is not closed"
 	}
@@ -213,6 +216,21 @@ func conflicted(text []byte) (int, bool) {
 			return n, true
 		}
 		n++
+	}
+	return 0, false
+}
+
+// glued is the line, from 1, with a no-break space before any comment: the one that the parser
+// names, or the one before it. Editors and web pages put such spaces where people copy them.
+func glued(text []byte, line int) (int, bool) {
+	lines := bytes.Split(text, []byte("\n"))
+	for _, n := range []int{line, line - 1} {
+		if n < 1 || n > len(lines) {
+			continue
+		}
+		if code, _, _ := bytes.Cut(lines[n-1], []byte(" #")); bytes.ContainsRune(code, '\u00a0') {
+			return n, true
+		}
 	}
 	return 0, false
 }

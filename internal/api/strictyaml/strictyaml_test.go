@@ -81,15 +81,17 @@ func TestProblems(t *testing.T) {
 
 func TestProblemsOfTheText(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"tab":       {"a:\n\tb: 1\n", "2:1: the line is indented with a tab"},
-		"syntax":    {"a: [1\nb: 2\n", "the YAML cannot be read"},
-		"quote":     {"a: 1\nb: \"c\n", "2:1: the YAML cannot be read: a quote that opens here or below is not closed"},
-		"conflict":  {"a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n", "2:1: a merge left its conflict marks"},
-		"latin1":    {"a: caf\xe9\n", "1:7: the file is not UTF-8"},
-		"utf-16":    {"\xff\xfea\x00", "1:1: the file is UTF-16"},
-		"nul":       {"a: \x00\n", "1:4: the file is not UTF-8"},
-		"too large": {strings.Repeat("#", MaxSize+1), "1:1: the file is larger"},
-		"too many":  {strings.Repeat("---\na: 1\n", MaxDocuments+1), "201:1: the file has more than 100 documents"},
+		"tab":              {"a:\n\tb: 1\n", "2:1: the line is indented with a tab"},
+		"syntax":           {"a: [1\nb: 2\n", "the YAML cannot be read"},
+		"quote":            {"a: 1\nb: \"c\n", "2:1: the YAML cannot be read: a quote that opens here or below is not closed"},
+		"conflict":         {"a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n", "2:1: a merge left its conflict marks"},
+		"no-break space":   {"a: 1\nb:\u00a0c\nd: e\n", "2:1: a no-break space (U+00A0) is in this line"},
+		"one in a comment": {"a: 1 # b\u00a0c\nd: [\n", "the YAML cannot be read"},
+		"latin1":           {"a: caf\xe9\n", "1:7: the file is not UTF-8"},
+		"utf-16":           {"\xff\xfea\x00", "1:1: the file is UTF-16"},
+		"nul":              {"a: \x00\n", "1:4: the file is not UTF-8"},
+		"too large":        {strings.Repeat("#", MaxSize+1), "1:1: the file is larger"},
+		"too many":         {strings.Repeat("---\na: 1\n", MaxDocuments+1), "201:1: the file has more than 100 documents"},
 	} {
 		_, got := decode[v1alpha1.ResourceIntent](t, tc.text)
 		if len(got) != 1 || !strings.Contains(got[0].String(), tc.want) {

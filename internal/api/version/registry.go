@@ -9,10 +9,26 @@ import (
 // githubOwner is the form of an account's name.
 var githubOwner = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,37}[a-z0-9])?$`)
 
-// Registry is where the images of releases are, without a slash at its end, by the URL of
-// releases: workflow `release` puts those of github.com/OWNER into ghcr.io/OWNER. It is ""
-// where the URL does not show it: other forges have registries under names of their own.
+// Where releases are is one value, URL or URL#REGISTRY:
+//
+//	https://github.com/acme/fleetbroker/releases/download
+//	https://dl.example.org/fleetbroker#registry.example.org/tools
+//
+// URL is its first part: below it each version has a directory with its archives and its
+// chart. It has no slash at its end, and is "" for "".
+func URL(releases string) string {
+	u, _, _ := strings.Cut(releases, "#")
+	return strings.TrimRight(u, "/")
+}
+
+// Registry is where the images of releases are, without a slash at its end: what the value
+// names after #, else ghcr.io/OWNER for releases of github.com/OWNER, where workflow `release`
+// puts them. It is "" where the value does not say it: other forges have registries under
+// names of their own.
 func Registry(releases string) string {
+	if _, registry, named := strings.Cut(releases, "#"); named {
+		return strings.TrimRight(registry, "/")
+	}
 	u, err := url.Parse(releases)
 	if err != nil || u.Scheme != "https" || !strings.EqualFold(u.Host, "github.com") {
 		return ""

@@ -20,8 +20,8 @@ var stamp string
 // releases is set by a release's build too: where releases are.
 var releases string
 
-// Releases is the URL below which the directory of each version has its archives, its
-// SHA256SUMS and its chart; "" in builds that no release made.
+// Releases is where the archives, the chart and the images of each version are, as URL and
+// Registry take it apart; "" in builds that no release made.
 func Releases() string { return releases }
 
 // Revision is the commit of the build, in full; "" where it is not known or files differed

@@ -45,6 +45,9 @@ func Open(name string) (*File, error) {
 		name = real // what a link leads to is replaced, not the link
 	}
 	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if path := (*fs.PathError)(nil); errors.As(err, &path) { // the temporary file's name says nothing to people
+		err = fmt.Errorf("in %s: %w", filepath.Dir(name), path.Err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", name, err)
 	}

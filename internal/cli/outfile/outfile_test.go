@@ -76,3 +76,12 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("a device: %v", err)
 	}
 }
+
+// The error names what the user named, not the temporary file.
+func TestOpen_NamesTheDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	want := "write " + filepath.Join(dir, "report.html") + ": in " + dir + ": no such file or directory"
+	if _, err := Open(filepath.Join(dir, "report.html")); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

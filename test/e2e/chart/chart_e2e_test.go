@@ -234,7 +234,8 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 	out := rendered(t, chart, "gpu", "broker.repo=ssh://git@git.acme.example/fleet.git,broker.image.repository=ghcr.io/acme/fleetbroker,broker.image.digest="+digest,
 		"broker.replicas=3,broker.service.type=ClusterIP,broker.state.size=9Gi,broker.state.storageClass=fast,broker.extraArgs={--forge=gitea,--source-hosts=a}",
 		"agent.enabled=true,agent.clusterID=lyon,agent.brokerURL=https://broker.acme.example:8443,agent.image.repository=ghcr.io/acme/fleet-agent,agent.image.tag=v9,agent.admission=webhook,agent.extraArgs={--enforce=never}",
-		"monitoring.enabled=true,monitoring.namespace=prom,monitoring.serverName=broker.acme.example,monitoring.interval=1m,monitoring.caFile=/ca/fleet.crt,monitoring.tokenSecret.name=scrape,monitoring.tokenSecret.key=t,monitoring.labels.release=kps")
+		"monitoring.enabled=true,monitoring.namespace=prom,monitoring.serverName=broker.acme.example,monitoring.interval=1m,monitoring.caFile=/ca/fleet.crt,monitoring.tokenSecret.name=scrape,monitoring.tokenSecret.key=t,monitoring.labels.release=kps",
+		"imagePullSecrets={registry-read}")
 	var all strings.Builder
 	for key, o := range out {
 		text, err := json.Marshal(o)
@@ -247,6 +248,9 @@ func TestChart_ElsewhereNothingIsLeftOfTheBases(t *testing.T) {
 				t.Errorf("%s has %s: %s", key, left, text)
 			}
 		}
+	}
+	if got := strings.Count(all.String(), `"imagePullSecrets":[{"name":"registry-read"}]`); got != 2 {
+		t.Errorf("%d accounts pull images with registry-read, want the daemon's and the agent's", got)
 	}
 	for _, want := range []string{
 		`"image":"ghcr.io/acme/fleetbroker@` + digest + `"`, `"--repo=ssh://git@git.acme.example/fleet.git"`, `"--forge=gitea","--source-hosts=a"`, `"replicas":3`, `"type":"ClusterIP"`, `"storage":"9Gi"`, `"storageClassName":"fast"`,
@@ -287,6 +291,7 @@ func TestChart_RefusesValues(t *testing.T) {
 		"broker.replcas=2":              "replcas",
 		"agent.admission=v1alpha1":      "agent.admission",
 		"fleet.id=Acme":                 "fleet.id",
+		"imagePullSecrets={a b}":        "imagePullSecrets",
 		"broker.image.tag=a b":          "broker.image.tag",
 		"broker.extraArgs={rm}":         "broker.extraArgs",
 		"broker.service.type=Anything":  "broker.service.type",

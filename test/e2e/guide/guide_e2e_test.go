@@ -87,6 +87,11 @@ func (f *follower) kustomize() {
 	f.must(f.hub.Kubectl(f.ctx, "", "create", "namespace", "flux-system"))
 	f.file("../read-token", "a token")
 	f.run("secret generic fleet-read")
+	f.file("../registry-token", "a token")
+	f.run("secret docker-registry registry-read")
+	if out, err := f.paris.Kubectl(f.ctx, "", "-n", "fleetbroker", "get", "serviceaccount", "fleet-agent", "-o", "jsonpath={.imagePullSecrets[*].name}"); err != nil || out != "registry-read" {
+		f.t.Errorf("agents pull images with %q, %v", out, err)
+	}
 	f.file("clusters/rome.yaml", "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], liqo: {clusterID: rome}, delivery: agent}\n")
 	f.run("install rome -o install/clusters/rome --broker-url")
 }

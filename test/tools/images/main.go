@@ -114,12 +114,12 @@ type options struct {
 func (o *options) flags(command string) *flag.FlagSet {
 	set := flag.NewFlagSet("images "+command, flag.ContinueOnError)
 	set.StringVar(&o.root, "checkout", "../../..", "checkout to build")
-	set.StringVar(&o.registry, "registry", "", "registry and path to push to, for example ghcr.io/acme")
+	set.StringVar(&o.registry, "registry", "", "registry and path to push to, for example ghcr.io/acme (default: REGISTRY of -releases URL#REGISTRY)")
 	set.StringVar(&o.to, "to", "", "directory to write to")
 	set.StringVar(&o.version, "version", "", "version of the images, for example v0.1.0: tag, label and what the programs print")
 	set.StringVar(&o.base, "base", "", "base image with its digest (default: an empty one with roots of certificates and the account 65532)")
 	set.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64", "platforms to build for")
-	set.StringVar(&o.releases, "releases", "", "URL of the releases, which the programs write into what they make (default: none)")
+	set.StringVar(&o.releases, "releases", "", "where releases are, as URL or URL#REGISTRY, which the programs write into what they make (default: none)")
 	set.StringVar(&o.key, "key", "", "key to sign with or to verify by: PEM, or cosign's with COSIGN_PASSWORD")
 	set.StringVar(&o.builder, "builder", "", "who builds, for the provenance (default: "+localBuilder+")")
 	set.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
@@ -128,6 +128,9 @@ func (o *options) flags(command string) *flag.FlagSet {
 
 // make builds, signs and publishes both images.
 func (o *options) make(ctx context.Context, push bool) error {
+	if o.registry == "" {
+		_, o.registry, _ = strings.Cut(o.releases, "#")
+	}
 	switch {
 	case o.version == "":
 		return fmt.Errorf("no -version: name one, for example -version v0.1.0")

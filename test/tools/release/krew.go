@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/version"
 )
 
 // krew is the manifest by which `kubectl krew install --manifest-url` makes the program
@@ -22,12 +24,13 @@ spec:
     what clusters need.
   platforms:
 `, r.version, module)
+	at := version.URL(r.releases)
 	for _, a := range r.archives {
 		fmt.Fprintf(&out, `  - selector: {matchLabels: {os: %s, arch: %s}}
     uri: %s/%s/%s
     sha256: %s
     bin: %s
-`, a.os, a.arch, r.releases, r.version, a.file, a.sum, a.bin)
+`, a.os, a.arch, at, r.version, a.file, a.sum, a.bin)
 	}
 	return []byte(out.String())
 }

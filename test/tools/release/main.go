@@ -39,7 +39,7 @@ func main() {
 	set := flag.NewFlagSet("release", flag.ExitOnError)
 	set.StringVar(&r.checkout, "checkout", ".", "checkout to build")
 	set.StringVar(&r.version, "version", "", "version, for example v0.1.0")
-	set.StringVar(&r.releases, "releases", "", "URL below which each version has its directory")
+	set.StringVar(&r.releases, "releases", "", "URL below which each version has its directory, and #REGISTRY of the images where that is not ghcr.io/OWNER of github.com")
 	set.StringVar(&r.dir, "to", "", "directory to write, empty or new (default: dist/VERSION)")
 	set.StringVar(&r.platforms, "platforms", fivePlatforms, "platforms to build for")
 	set.StringVar(&r.builder, "builder", "", "who builds, for the provenance (default: as images has it)")

@@ -68,7 +68,7 @@ func TestArchives(t *testing.T) {
 }
 
 func TestKrew(t *testing.T) {
-	r := &release{version: "v0.1.0", releases: "https://example.org/dl", archives: []archive{{os: "windows", arch: "amd64", file: "f.zip", sum: "ab", bin: "fleetbroker.exe"}}}
+	r := &release{version: "v0.1.0", releases: "https://example.org/dl#registry.example.org/tools", archives: []archive{{os: "windows", arch: "amd64", file: "f.zip", sum: "ab", bin: "fleetbroker.exe"}}}
 	want := "  - selector: {matchLabels: {os: windows, arch: amd64}}\n    uri: https://example.org/dl/v0.1.0/f.zip\n    sha256: ab\n    bin: fleetbroker.exe\n"
 	if got := string(r.krew()); !bytes.HasSuffix([]byte(got), []byte(want)) {
 		t.Errorf("got\n%s", got)
