@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 )
 
@@ -96,6 +97,8 @@ type replica struct {
 	way *way
 	dir string
 
+	lines logtest.Lines // what it logs
+
 	mu   sync.Mutex
 	cut  string // why the store is out of reach
 	stop func()
@@ -127,7 +130,7 @@ func (r *replica) start(t *testing.T, cut string) {
 	r.way = way
 	r.set(cut)
 	r.Election = &Election{
-		Identity: way.name, Cut: r.why, Log: slog.New(slog.DiscardHandler),
+		Identity: way.name, Cut: r.why, Log: r.lines.Logger(),
 		Past: NewPast(r.dir, statefile.NewHealth(slog.New(slog.DiscardHandler)), time.Now),
 		Fit: func() error {
 			if why := r.why(); why != "" {
@@ -207,6 +210,9 @@ func TestElection_LastOneGoesOn(t *testing.T) {
 		pass(20 * time.Second)
 		if !a.Leads() || b.Leads() || a.Holds() {
 			t.Fatalf("without the store a leads %t, b %t; a has the Lease %t", a.Leads(), b.Leads(), a.Holds())
+		}
+		for _, r := range []*replica{a, b} {
+			r.lines.Wants(t, "FB1060")
 		}
 		for _, before := range []time.Time{time.Now().Add(-time.Hour), {}} {
 			if a.Wrote("b", before); !a.Leads() {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/market/store/storetest"
@@ -131,4 +135,33 @@ func TestShared_Peer(t *testing.T) {
 			t.Errorf("own certificate of %q, another's of %q: %v", test.own, test.other, err)
 		}
 	}
+}
+
+// A cluster that does not answer may have the market's kinds: the store is opened, the log
+// says what is waited for, and nothing is kept in memory meanwhile.
+func TestStoreFlags_OpenOutOfReach(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	if err := l.Close(); err != nil { // nobody listens there
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: home, cluster: {server: \"https://" + at + "\"}}]\nusers: [{name: broker, user: {token: x}}]\n" +
+		"contexts: [{name: home, context: {cluster: home, user: broker}}]\ncurrent-context: home\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var lines logtest.Lines
+	flags := StoreFlags{kind: storeAuto, kubeconfig: kubeconfig, namespace: "fleetbroker"}
+	s, err := flags.Open(t.Context(), StoreOptions{Identity: "broker-0", Market: market.New(market.Options{Now: time.Now}), Log: lines.Logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, shared := s.Store.(*store.Shared); !shared {
+		t.Errorf("the store is a %T, want the cluster's", s.Store)
+	}
+	lines.Wants(t, "FB1065")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -284,4 +285,30 @@ func TestRestoredLedgerIsToldWithAHigherNumber(t *testing.T) {
 	if err := s.r.Newest(); err != nil {
 		t.Errorf("the ledger that was read is not the newest: %v", err)
 	}
+}
+
+// Where the ledger lies on the branch that people merge into, a head that is no commit is
+// not set back: nothing is written, and the reason and the command are shown and logged.
+func TestLedgerOnTheInputsBranchIsNotSetBack(t *testing.T) {
+	s := newStory(t, "main")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.rest()
+	stood := s.remote.Head("main")
+	file, err := s.tree("main").Find("fleet.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.point("refs/heads/main", file.Hash)
+	s.at = s.at.Add(time.Minute)
+	s.r.Reread()
+	if _, err := s.r.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.r.View().Withheld; !strings.Contains(got, "git push --force-with-lease=main:"+file.Hash.String()+" origin "+stood.String()+":main") {
+		t.Errorf("why nothing is written is %q", got)
+	}
+	if s.remote.Head("main") != file.Hash {
+		t.Error("the branch was moved")
+	}
+	s.lines.Wants(t, "FB1192")
 }

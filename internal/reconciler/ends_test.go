@@ -85,6 +85,17 @@ func TestAllowEnds_OnALaterCommitWithTheSameEnds(t *testing.T) {
 			}
 			return c.Parents[0]
 		}, false, "FB1106"},
+		"an earlier one that cannot be read": {func(s *story, _ tree.Hash) tree.Hash {
+			good, set := s.tree("main"), gitobj.Set{}
+			bad, err := s.remote.CommitTree("main", eve, "Twice", set, spoilers["a name twice"](s.t, good, "tenants", set), nil)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if _, err := s.remote.CommitTree("main", ada, "Revert", nil, good.Root, nil); err != nil {
+				s.t.Fatal(err)
+			}
+			return bad
+		}, false, "FB1105"},
 		"a commit of the ledger": {func(s *story, _ tree.Hash) tree.Hash { return s.remote.Head("ledger") }, false, "FB1104"},
 		"no commit":              {func(*story, tree.Hash) tree.Hash { return tree.BlobHash([]byte("x")) }, false, "FB1104"},
 	} {

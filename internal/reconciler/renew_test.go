@@ -269,3 +269,20 @@ func TestAnUpgradeWaitsForReview(t *testing.T) {
 		})
 	}
 }
+
+// Two intents that want one namespace offloaded in different ways: the first decides, and
+// the log says of the other what is not rendered.
+func TestManifestsThatContradictEachOther(t *testing.T) {
+	s := newStory(t, "ledger")
+	offload := func(name, strategy string) string {
+		return intentOf(name, "1") + "  offload: {namespaces: [{name: vision, podOffloadingStrategy: " + strategy + "}]}\n"
+	}
+	s.push(map[string]string{"intents/vision/train.yaml": offload("train", "Remote")})
+	s.rest()
+	s.push(map[string]string{"intents/vision/serve.yaml": offload("serve", "LocalAndRemote")})
+	s.rest()
+	if n := s.contracts(); n != 2 {
+		t.Errorf("%d contracts, want 2: %v", n, s.r.View().Fleet.Diagnostics)
+	}
+	s.lines.Wants(t, "FB1184")
+}

@@ -186,15 +186,16 @@ func (r *Reconciler) recordAside(ctx context.Context, in *inputs) (*inputs, erro
 	res, err := r.opts.Repo.Commit(ctx, r.asideRequest(in, item))
 	var replan *gitrepo.ErrReplan
 	var busy *gitrepo.ErrBusy
+	var refused *gitrepo.ErrRefused
 	switch {
 	case errors.As(err, &replan), errors.As(err, &busy):
 		r.ask.Store(true)
 		return nil, ctx.Err()
+	case errors.As(err, &refused) && len(r.suspected.lift) == 0:
+		r.once.Log.Warn("the remote refuses the list of what is set aside", "error", refused.Cause)
+		return in, nil
 	case err != nil:
 		return nil, fmt.Errorf("write what is set aside: %w", err)
-	}
-	for _, refusal := range res.Refused {
-		r.once.Log.Warn("the remote refuses the list of what is set aside", "error", refusal.Cause)
 	}
 	if len(res.Commits) == 0 {
 		return in, nil

@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,25 @@ func TestSetAside_OfAKustomizationIsOnTheLedger(t *testing.T) {
 	if got := s.rest(); len(got) == 0 || got[0] != "read "+kdir+" again" || s.record() != "" {
 		t.Errorf("after the change: committed %q; listed %q", got, s.record())
 	}
+}
+
+// A remote that refuses the list stops nothing: the piece is left out all the same, and
+// others' intents are decided.
+func TestSetAside_RefusedByTheRemote(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(swelling(true))
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.remote.Hook = func(_ string, paths []string) error {
+		if slices.Contains(paths, ledger.Root+"/"+ledger.SetAsideFile) {
+			return errors.New("policy says no")
+		}
+		return nil
+	}
+	s.expect(s.rest(), placed, peering)
+	if got := s.record(); got != "" || len(s.r.fleet.NotRead) != 1 {
+		t.Errorf("listed %q, left out %v", got, s.r.fleet.NotRead)
+	}
+	s.lines.Wants(t, "FB1194")
 }
 
 // An operator lifts a piece: it is tried again, and set aside again where that
@@ -189,6 +209,7 @@ func TestSetAside_WhatEndsTheChildAloneIsSetAside(t *testing.T) {
 	if len(out.Committed) != 2 || !strings.HasPrefix(out.Committed[1].Commit.Subject(), "place nlp/chat ") {
 		t.Errorf("committed %v", out.Committed)
 	}
+	s.lines.Wants(t, "FB1136")
 	if got := s.record(); !strings.Contains(got, "path: intents/vision/train.yaml") || !strings.Contains(got, "why: ") {
 		t.Errorf("listed %s", got)
 	}

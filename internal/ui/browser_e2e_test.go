@@ -351,8 +351,7 @@ func TestBrowser_Audit(t *testing.T) {
 }
 
 // TestBrowser_Capacity: a person fills in the form; the page follows the simulation, which
-// runs in a process of its own, and shows what came of it, in each window; another is
-// cancelled.
+// runs in a process of its own, and shows what came of it, in each window.
 func TestBrowser_Capacity(t *testing.T) {
 	d := planning(t)
 	tab := open(t, d)
@@ -385,6 +384,23 @@ func TestBrowser_Capacity(t *testing.T) {
 		t.Errorf("the list shows %s", words)
 	}
 	tab.calm("capacity")
+}
+
+// TestBrowser_CapacityCancelled: a simulation of a big fleet is begun and cancelled by the
+// page's buttons, its process ends, and the list says so.
+func TestBrowser_CapacityCancelled(t *testing.T) {
+	d := planningOf(t, big(10_000, 1000))
+	tab := open(t, d)
+	tab.show("/ui/capacity", looks[0].width, false)
+	tab.run(
+		chromedp.SetValue(`input[name=days]`, "90"), chromedp.SetValue(`input[name=growth]`, "2"), chromedp.Click(`form.plan button`),
+		chromedp.WaitVisible(`#job progress`), chromedp.Click(`#job form button`), chromedp.WaitVisible(`#jobs table`),
+	)
+	of(tab, chromedp.Poll[bool](`document.querySelector('#jobs').textContent.includes('Cancelled')`, chromedp.WithPollingTimeout(patience)))
+	await(t, "the end of the process", func() bool { return len(simulating(t)) == 0 })
+	tab.axe("a cancelled simulation")
+	tab.picture("capacity-cancelled")
+	tab.calm("cancel")
 }
 
 // elsewhere has a simulation that another replica runs, until that is gone.

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +25,19 @@ import (
 // planning is a dashboard of the small fleet whose simulations run in real processes.
 func planning(t testing.TB) *daemon {
 	t.Helper()
+	b := small()
+	b.Tick(12 * time.Hour).Round()
+	return planningOf(t, b)
+}
+
+// planningOf is one of any fleet, a day after its start.
+func planningOf(t testing.TB, b *plantest.Builder) *daemon {
+	t.Helper()
 	d := newDaemonWith(t, func(o *ui.Options) {
 		j := jobs.New(jobs.Options{Now: o.Now, Log: slog.New(slog.DiscardHandler)})
 		t.Cleanup(j.Close)
 		o.Capacity = handed.New(j, nil, nil)
 	})
-	b := small()
-	b.Tick(12 * time.Hour).Round()
 	d.now = plantest.Start.Add(24 * time.Hour)
 	d.show(b)
 	return d
@@ -212,5 +221,90 @@ func TestCapacity_OtherReplica(t *testing.T) {
 	two.ui.ShareTokens(bytes.Repeat([]byte("k"), 32))
 	if code := send(); code != http.StatusBadRequest { // the change is read
 		t.Errorf("both with one: %d", code)
+	}
+}
+
+// simulating are the child processes of this one that simulate.
+func simulating(t testing.TB) (pids []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state parent …; a zombie is no process that works.
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		line, err := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+		if err == nil && len(fields) > 1 && fields[0] != "Z" && fields[1] == strconv.Itoa(os.Getpid()) && strings.HasPrefix(string(line), "fleetbroker: simulate") {
+			pids = append(pids, filepath.Base(filepath.Dir(name)))
+		}
+	}
+	return pids
+}
+
+// TestCapacity_CancelsOnABigFleet: a simulation of 10,000 contracts and 1,000 flavors that is
+// far from its end is cancelled by what the page's button sends. Its process is gone, another
+// can begin, and who is not its owner, or has no token, ends nothing.
+func TestCapacity_CancelsOnABigFleet(t *testing.T) {
+	d := planningOf(t, big(10_000, 1000))
+	ada, bo := view.Viewer{All: true, Identity: "certificate:ada"}, view.Viewer{All: true, Identity: "certificate:bo"}
+	d.look(bo)
+	bos := capacityOf(t, d).Token
+	d.look(ada)
+	token := capacityOf(t, d).Token
+	send := func(path string, form url.Values) *httptest.ResponseRecorder {
+		return d.sendBody(t, http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode(), "Sec-Fetch-Site", "same-origin")
+	}
+	begin := url.Values{"token": {token}, "days": {"90"}, "growth": {"2"}, "times": {"1"}}
+	w := send("/ui/capacity", begin)
+	at := w.Header().Get("Location")
+	if w.Code != http.StatusSeeOther || !strings.HasPrefix(at, "/ui/capacity/") {
+		t.Fatalf("begun: %d %.300s", w.Code, w.Body)
+	}
+	id := strings.TrimPrefix(at, "/ui/capacity/")
+	await(t, "the process of the simulation", func() bool { return len(simulating(t)) == 1 })
+	page := d.get(t, at).Body.String()
+	if !strings.Contains(page, `action="`+at+`/cancel"`) || !strings.Contains(page, "<progress") {
+		t.Fatalf("the page of a simulation that runs has no button: %.500s", page)
+	}
+	if w := send(at+"/cancel", url.Values{}); w.Code != http.StatusForbidden {
+		t.Errorf("without a token: %d", w.Code)
+	}
+	d.look(bo)
+	if w := send(at+"/cancel", url.Values{"token": {bos}}); w.Code != http.StatusNotFound {
+		t.Errorf("by another account: %d", w.Code)
+	}
+	d.look(ada)
+	if len(simulating(t)) != 1 {
+		t.Fatal("it ended though nobody who may has cancelled it")
+	}
+	if w := send(at+"/cancel", url.Values{"token": {token}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/capacity" {
+		t.Fatalf("cancelled: %d %.300s", w.Code, w.Body)
+	}
+	await(t, "the end of the process", func() bool { return len(simulating(t)) == 0 })
+	job := finished(t, d, id)
+	if job.State != scenario.Cancelled || job.Changed != nil || job.Progress >= 100 {
+		t.Errorf("it is %s at %d %%, with results: %t", job.State, job.Progress, job.Changed != nil)
+	}
+	if page := d.get(t, "/ui/capacity").Body.String(); !strings.Contains(page, "Cancelled") {
+		t.Error("the list does not say that it was cancelled")
+	}
+	if w := send("/ui/capacity", begin); w.Code != http.StatusSeeOther {
+		t.Errorf("the next one: %d %.300s", w.Code, w.Body)
+	}
+}
+
+// await waits for what is to come, for two minutes.
+func await(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for until := time.Now().Add(2 * time.Minute); !is(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%s: not after two minutes", what)
+		}
 	}
 }

@@ -26,9 +26,13 @@ func (u *UI) costCSV(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="cost.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month", "idle contracts", "idle per hour"}) // fails where the client is gone
+	_ = out.Write([]string{p.By, "cost", "list", "saved", "currency", "month", "idle contracts", "idle per hour", "still to come", "without a rate"}) // fails where the client is gone
 	for _, row := range p.Rows.Items {
-		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month, strconv.Itoa(row.Idle), row.IdleHourly.String()})
+		ahead := ""
+		if row.Ahead != nil {
+			ahead = row.Ahead.String()
+		}
+		_ = out.Write([]string{escape.Cell(row.Name), row.Cost.String(), row.List.String(), row.Saved.String(), c.model.Currency(), p.Month, strconv.Itoa(row.Idle), row.IdleHourly.String(), ahead, strconv.Itoa(row.Missing)})
 	}
 	out.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -418,7 +419,7 @@ func TestCostExport(t *testing.T) {
 	if err != nil || w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/csv") || len(rows) != 6 {
 		t.Fatalf("%d %v %q", w.Code, err, rows)
 	}
-	if got := strings.Join(rows[0], ","); got != "contract,cost,list,saved,currency,month,idle contracts,idle per hour" {
+	if got := strings.Join(rows[0], ","); got != "contract,cost,list,saved,currency,month,idle contracts,idle per hour,still to come,without a rate" {
 		t.Errorf("header: %s", got)
 	}
 	if rows[1][0] != contractOf(t, b, "vision/train") || rows[1][1] != "68.4" || rows[1][4] != "EUR" {
@@ -427,6 +428,13 @@ func TestCostExport(t *testing.T) {
 	d.look(view.Viewer{Groups: []string{"team-nlp"}})
 	if text := d.get(t, "/api/ui/cost.csv?by=contract&month=all").Body.String(); strings.Contains(text, "vision") || !strings.Contains(text, "nlp-embed") {
 		t.Errorf("to a member of nlp:\n%s", text)
+	}
+	d.look(view.Viewer{All: true})
+	page := d.get(t, "/ui/cost?by=contract&month=all&q=vision-train&x=%26").Body.String()
+	_, link, _ := strings.Cut(page, `href="/api/ui/cost.csv?`)
+	link, _, _ = strings.Cut(link, `"`)
+	if rows, err = csv.NewReader(d.get(t, "/api/ui/cost.csv?"+html.UnescapeString(link)).Body).ReadAll(); err != nil || len(rows) != 2 || !strings.HasPrefix(rows[1][0], "vision-train") {
+		t.Errorf("a page that was searched exports %q by %q, %v", rows, link, err)
 	}
 	if w := d.get(t, "/api/ui/cost.csv?by=colour"); w.Code != http.StatusBadRequest {
 		t.Errorf("by=colour: %d", w.Code)

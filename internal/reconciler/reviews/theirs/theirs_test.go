@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/forge/forgetest"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -424,4 +425,28 @@ func TestSet_SourcesWaitForNoOther(t *testing.T) {
 	if left != 1 {
 		t.Errorf("%d sources are reviewed, want 1", left)
 	}
+}
+
+// A source whose forge cannot be asked is in the log with the reason, and its pull requests
+// are looked after once it can be.
+func TestSet_SaysWhyItDoesNotReview(t *testing.T) {
+	s := newStory(t, []string{"vision"}, nil)
+	s.push("vision", "main", map[string]string{"intents/vision/old.yaml": intent("vision", "old", 1)})
+	var lines logtest.Lines
+	s.set.opts.Log = lines.Logger()
+	if err := os.Remove(filepath.Join(s.creds, "vision", "forge-token")); err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	s.rounds()
+	for until := time.Now().Add(time.Minute); !strings.Contains(lines.String(), "forge-token"); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the log does not name the file that is missing:\n%s", lines.String())
+		}
+	}
+	lines.Wants(t, "FB1126")
+	s.credential("vision", "forge-token", forgetest.Token)
+	_, head := s.ask("vision", map[string]string{"intents/vision/new.yaml": intent("vision", "new", 4)}, false)
+	s.set.Wake("vision")
+	s.contains("status", s.await("vision", head, "success"), "1 place")
 }
