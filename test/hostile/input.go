@@ -36,7 +36,8 @@ const group = "apiVersion: fleetbroker.io/v1alpha1\n"
 func Fleet() map[string]string {
 	return map[string]string{
 		"fleet.yaml": group + "kind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
-			"  writeBack: {mode: push, inputs: main, branch: ledger, author: {name: fleetbroker, email: fleetbroker@example.org}}\n",
+			"  writeBack: {mode: push, inputs: main, branch: ledger, author: {name: fleetbroker, email: fleetbroker@example.org}}\n" +
+			"  defaults: {gracePeriod: 24h}\n  safety: {silence: 24h}\n", // a provider that reported once is heard however long the inputs take
 		"tenants/vision.yaml":      group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], namespaces: [vision, \"vision-*\"]}\n",
 		"tenants/nlp.yaml":         group + "kind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [rome], namespaces: [nlp]}\n",
 		"clusters/rome.yaml":       group + "kind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer]}\n",

@@ -6,10 +6,11 @@
 //   - No address keeps another out: one that comes to a full port takes the place of the
 //     oldest connection of the address that has most, and of places an address has at most
 //     its own part at once.
+//   - Who is slow keeps nobody from a place: one that is not settled in time is asked back for
+//     an address that has fewer, however many addresses there are.
 //   - What waits is bounded for each address.
 //   - Addresses are those of networks that one host has to itself (package server/hosts).
-//     Two that fill their parts of places take all of them where the parts are more than half.
-//     Who has more addresses than there are places keeps others out.
+//     Who has as many addresses as there are connections closes those of others.
 //
 // All of it is safe for concurrent use.
 package fair

@@ -131,18 +131,33 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	r.wantsOrderly("next to idle connections")
 }
 
-// Bodies that one stranger sends slowly, new ones all the time and more than there are
-// places for, hold no review up.
+// Bodies that strangers send slowly, new ones all the time and more than there are places
+// for, hold no review up: neither those of one address nor those of one address each.
 func TestSlowBodiesHoldNobodyUp(t *testing.T) {
-	r := newRig(t)
+	for _, addresses := range []int{1, 2, 3 * maxBodies} {
+		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
+			r := newRig(t)
+			r.slowBodies(addresses)
+			for range 3 {
+				r.wantsOrderly("next to slow bodies")
+			}
+		})
+	}
+}
+
+// slowBodies sends them from so many addresses until the test ends, and returns once all are
+// under way.
+func (r *rig) slowBodies(addresses int) {
+	r.t.Helper()
 	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); all.Wait() })
+	ctx, cancel := context.WithCancel(r.t.Context())
+	r.t.Cleanup(func() { cancel(); all.Wait() })
 	open := make(chan struct{}, 4*maxBodies)
-	for range 4 * maxBodies {
+	for i := range 4 * maxBodies {
+		from := fmt.Sprintf("127.0.0.%d", 2+i%addresses)
 		all.Go(func() {
 			for first := true; ctx.Err() == nil; first = false {
-				c, err := r.dialer("127.0.0.2").DialContext(ctx, "tcp", r.at)
+				c, err := r.dialer(from).DialContext(ctx, "tcp", r.at)
 				if err != nil {
 					continue // the port is full of its like
 				}
@@ -159,9 +174,6 @@ func TestSlowBodiesHoldNobodyUp(t *testing.T) {
 	}
 	for range cap(open) {
 		<-open
-	}
-	for range 3 {
-		r.wantsOrderly("next to slow bodies")
 	}
 }
 

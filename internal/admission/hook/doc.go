@@ -21,8 +21,9 @@
 //   - The answer to a review is the rule's alone; what cannot be read is refused, and no
 //     object is made, changed or deleted to answer one.
 //   - Whoever reaches the port may ask. Reviews are bounded in size (3 MiB), time (4 s) and
-//     number (4 at once, of 16 that are held, 12 of one address), and so are connections:
-//     one address keeps no other out (package fair). Of an object only what the rule goes by is
+//     number (4 at once, of 16 that are held, 12 of one address; a body that does not come in
+//     100 ms gives way to one that waits), and so are connections: one address keeps no
+//     other out (package fair). Of an object only what the rule goes by is
 //     read, and its lists are counted before room is made for them.
 //   - Private keys are in the Secret and in memory, never in a log.
 //

@@ -35,6 +35,8 @@ const (
 	// answered; others, at most maxWaiting of an address, wait for a place until their time
 	// is over.
 	maxBodies, ownBodies, maxReviews, maxWaiting = 16, 12, 4, 256
+	// promptBody is how long a body may take to come while others wait: API servers are near.
+	promptBody = 100 * time.Millisecond
 	// maxConnections are open at once, maxStreams of HTTP/2 on each, with headers of
 	// maxHeaders.
 	maxConnections, maxStreams, maxHeaders = 128, 32, 8 << 10
@@ -126,7 +128,7 @@ func poolOf(file string) (*x509.CertPool, error) {
 
 // Handler answers reviews at PathPods and PathRequests, maxReviews at once.
 func (s *Server) Handler() http.Handler {
-	p := places{bodies: fair.NewPlaces(maxBodies, ownBodies, maxWaiting), reviews: make(chan struct{}, maxReviews)}
+	p := places{bodies: fair.NewPlaces(maxBodies, ownBodies, maxWaiting, promptBody), reviews: make(chan struct{}, maxReviews)}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+PathPods, s.answer(p, s.pods))
 	mux.Handle("POST "+PathRequests, s.answer(p, requests))
@@ -157,18 +159,20 @@ func (s *Server) answer(p places, of change) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 		defer cancel()
-		leave, ok := p.bodies.Take(ctx, fair.AddressOf(r.RemoteAddr))
-		if !ok {
+		// A body that cannot be interrupted is one in memory, which is there at once.
+		cutOff := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) }
+		place := p.bodies.Take(ctx, fair.AddressOf(r.RemoteAddr), cutOff)
+		if place == nil {
 			busy(w)
 			return
 		}
-		defer leave()
+		defer place.Leave()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
 		if err != nil {
 			http.Error(w, "the review is cut off or too large", http.StatusRequestEntityTooLarge)
 			return
 		}
-		if !take(ctx, p.reviews) {
+		if !place.Settle() || !take(ctx, p.reviews) {
 			busy(w)
 			return
 		}

@@ -166,8 +166,9 @@ func undelivered(j *draft.Job) ledger.Reason {
 
 // Short is why a booking cannot be kept where it is, "" while it can; those after it in
 // the order of Compare do not count. passes: what is missing may be back in a moment. What
-// a provider that is held back would lose (safety.maxEnds) is kept.
-func Short(r *place.Placer, c *v1alpha1.Contract) (why string, passes bool) {
+// a provider that is held back would lose (safety.maxEnds) is kept. fits: it is known that its
+// offer has room for it.
+func Short(r *place.Placer, c *v1alpha1.Contract, fits bool) (why string, passes bool) {
 	o := r.OfferOf(c)
 	switch {
 	case r.W.Deaf, r.HeldBack.Provider(c.Spec.Provider):
@@ -182,6 +183,8 @@ func Short(r *place.Placer, c *v1alpha1.Contract) (why string, passes bool) {
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy), false
 	case o.State != model.Fresh:
 		return "", false // silence is not loss
+	case fits:
+		return "", false
 	}
 	if _, short := draft.OnAxis(&r.Draft).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, draft.OnAxis(&r.Draft).Ahead(o, c)); short {
 		return lackText(r, c), true

@@ -25,10 +25,11 @@ func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed b
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.FirstSeen.At.Compare(b.FirstSeen.At.Time),
 			strings.Compare(a.TenantName, b.TenantName), strings.Compare(a.Name, b.Name))
 	})
+	seen := newViews(&r.Draft)
 	for _, j := range jobs {
 		r.Match.Trim()
 		s := &j.In.Spec.Schedule
-		b := &booker{Placer: r, job: j, unclaimed: unclaimed, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
+		b := &booker{Placer: r, job: j, views: seen, unclaimed: unclaimed, from: s.NotBefore, to: v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))}
 		if !b.run() {
 			waiting = append(waiting, j)
 		}
@@ -40,6 +41,7 @@ func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed b
 type booker struct {
 	*place.Placer
 	job      *draft.Job
+	views    *views // of all jobs that book
 	from, to v1alpha1.Time
 
 	unclaimed func(func())
@@ -115,7 +117,9 @@ func (b *booker) sort() {
 			c = Rewrite(b.Placer, j, c, b.from, b.to)
 		}
 		why, passes := "", false
-		b.unclaimed(func() { why, passes = Short(b.Placer, c) })
+		o := b.OfferOf(c)
+		fits := o != nil && b.views.keeps(o, c)
+		b.unclaimed(func() { why, passes = Short(b.Placer, c, fits) })
 		switch {
 		case c.Spec.Intent.Digest != j.In.Digest || k >= j.Replicas() || seen[k]:
 			b.changed = append(b.changed, c)
@@ -164,7 +168,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 			draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
 		}
 	}
-	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}, views: newViews(&b.Placer.Draft)}
+	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}, views: b.views}
 	x.how = b.For(j, place.Request{}, max(len(missing), 1))
 	var first *draft.Failure
 	var made []*v1alpha1.Contract

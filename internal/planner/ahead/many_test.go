@@ -1,6 +1,7 @@
 package ahead_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -30,5 +31,42 @@ func TestManyBookings_GrowWithTheirNumber(t *testing.T) {
 	few, many := made(150), made(600)
 	if many > 6*few {
 		t.Errorf("150 bookings take %d allocations, 600 take %d: want some four times as many", few, many)
+	}
+}
+
+// TestManyIntents_BookInMeasure: what a round allocates for intents that book on one offer,
+// each a replica at one of 60 starts, grows with how many they are and not with their square:
+// as they come, and in each later round that finds them booked.
+func TestManyIntents_BookInMeasure(t *testing.T) {
+	made := func(intents int) (first, later uint64) {
+		b := plantest.New().Consumer("rome").Provider("paris").Tenant("vision", "rome", mayBook).
+			Offer("paris/h100", plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), plantest.Capacity("cpu=40960 memory=160Ti pods=40960 ephemeral-storage=100Ti"))
+		for i := range intents {
+			b.Intent(fmt.Sprintf("vision/i%d", i), plantest.Wants(1, "H100"), books(48*time.Hour+time.Duration(i%60)*time.Hour, 100*time.Hour))
+		}
+		decide := func() (p *planner.Plan, allocated uint64) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			p = planner.Decide(b.W)
+			runtime.ReadMemStats(&after)
+			return p, after.Mallocs - before.Mallocs
+		}
+		p, first := decide()
+		if n := len(p.Contracts); n != intents {
+			t.Fatalf("%d of %d are booked", n, intents)
+		}
+		b.Apply(p)
+		p, later = decide()
+		if n := len(p.Contracts); n != 0 {
+			t.Fatalf("%d of %d bookings change", n, intents)
+		}
+		return first, later
+	}
+	made(10)
+	fewFirst, fewLater := made(100)
+	manyFirst, manyLater := made(400)
+	t.Logf("100 intents: %d and %d allocations; 400: %d and %d", fewFirst, fewLater, manyFirst, manyLater)
+	if manyFirst > 6*fewFirst || manyLater > 6*fewLater {
+		t.Errorf("100 intents take %d and later %d allocations, 400 take %d and %d: want some four times as many", fewFirst, fewLater, manyFirst, manyLater)
 	}
 }

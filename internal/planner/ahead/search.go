@@ -282,7 +282,7 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 	}
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)
-	x.views.add(c.Offer, out)
+	x.views.add(c.Offer, j.Tenant, out)
 	if early := v1alpha1.TimeOf(x.from.Add(-x.Fleet.Bookings.LeadTime())); early.After(x.Now.Time) {
 		x.Due(early)
 	} else {

@@ -9,14 +9,15 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 )
 
-// views are what a search has summed up of offers and of its tenant. Each booking that it
-// makes is added to them, so that hundreds of replicas on one offer cost no more than each
-// its own. Whatever else changes the draft, a rollback above all, forgets them.
+// views are what has been summed up of offers and of tenants while jobs book. Each booking
+// that is made is added to them, so that hundreds of replicas, or of intents, on one offer cost
+// no more than each its own. Whatever else changes the draft forgets them.
 type views struct {
 	axis     draft.Axis
+	puts     int // of the draft, as it was summed up
 	offers   map[*inventory.Offer]*booking.Running
 	sums     map[sumOf]*ledger.Sum
-	promised *draft.Promised
+	promised map[*account.Tenant]*draft.Promised
 }
 
 // sumOf is what a sum is of.
@@ -33,11 +34,20 @@ func newViews(r *draft.Draft) *views {
 
 // forget makes all be summed up again.
 func (v *views) forget() {
-	v.offers, v.sums, v.promised = map[*inventory.Offer]*booking.Running{}, map[sumOf]*ledger.Sum{}, nil
+	v.puts = v.axis.Puts()
+	v.offers, v.sums, v.promised = map[*inventory.Offer]*booking.Running{}, map[sumOf]*ledger.Sum{}, map[*account.Tenant]*draft.Promised{}
+}
+
+// refresh forgets what no longer is as it was summed up.
+func (v *views) refresh() {
+	if v.puts != v.axis.Puts() {
+		v.forget()
+	}
 }
 
 // of is what of an offer is free over time.
 func (v *views) of(o *inventory.Offer) *booking.Running {
+	v.refresh()
 	p := v.offers[o]
 	if p == nil {
 		p = booking.Follow(v.axis.Profile(o, nil))
@@ -46,8 +56,22 @@ func (v *views) of(o *inventory.Offer) *booking.Running {
 	return p
 }
 
+// keeps reports whether an offer holds all that is booked on it during a booking's term: then
+// it holds that booking, whichever of the others come after it. False says nothing.
+func (v *views) keeps(o *inventory.Offer, c *v1alpha1.Contract) bool {
+	size := v.axis.Ahead(o, c)
+	least, _ := v.of(o).Least(c.Spec.Term.Start, c.Spec.Term.End, size)
+	for i, n := range size {
+		if n > 0 && least.At(i) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // figures are what contracts hold of an offer at an instant, and what its pool takes.
 func (v *views) figures(o *inventory.Offer, at v1alpha1.Time) (held, pool v1alpha1.Resources) {
+	v.refresh()
 	if v.sums[sumOf{o, at}] == nil {
 		list := map[*inventory.Offer][]*v1alpha1.Contract{}
 		for _, c := range v.axis.ContractsOn(o) {
@@ -68,16 +92,24 @@ func (v *views) figures(o *inventory.Offer, at v1alpha1.Time) (held, pool v1alph
 
 // limits are what a tenant's next booking of a term may take.
 func (v *views) limits(t *account.Tenant, from, to v1alpha1.Time) account.Limits {
-	if !v.promised.Holds() {
-		v.promised = v.axis.PromisedIn(t, from, to)
+	v.refresh()
+	p := v.promised[t]
+	if !p.Holds() {
+		p = v.axis.PromisedTo(t)
+		v.promised[t] = p
 	}
-	return v.promised.Limits()
+	return p.Limits(from, to)
 }
 
-// add adds a booking that was just put on an offer.
-func (v *views) add(o *inventory.Offer, c *v1alpha1.Contract) {
-	if v.promised.Holds() {
-		v.promised.Add(c)
+// add adds a tenant's booking that was just put on an offer.
+func (v *views) add(o *inventory.Offer, t *account.Tenant, c *v1alpha1.Contract) {
+	if v.puts+1 != v.axis.Puts() {
+		v.forget()
+		return
+	}
+	v.puts++
+	if p := v.promised[t]; p.Holds() {
+		p.Add(c)
 	}
 	for _, m := range append([]*inventory.Offer{o}, o.PoolPeers...) {
 		if p := v.offers[m]; p != nil {

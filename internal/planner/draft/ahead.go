@@ -194,26 +194,42 @@ func (r Axis) narrowBy(l *account.Limits, booked, charged []*v1alpha1.Contract, 
 // sumsIn are what a tenant has at the starts of its bookings in [from, to), and, where the
 // first instant counts, then too.
 func (r Axis) sumsIn(t *account.Tenant, booked, charged []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) []account.Sum {
+	times := startsIn(booked, from, to, first)
+	out := make([]account.Sum, 0, len(times))
+	for _, at := range times {
+		out = append(out, r.sumAt(t, booked, charged, at))
+	}
+	return out
+}
+
+// startsIn are the starts of bookings in [from, to), and, where it counts, the first instant.
+func startsIn(booked []*v1alpha1.Contract, from, to v1alpha1.Time, first bool) []v1alpha1.Time {
 	times := ledger.Starts(booked, from, to)
 	if first && (len(times) == 0 || times[0] != from) {
 		times = append(times, from)
 	}
-	out := make([]account.Sum, 0, len(times))
-	for _, at := range times {
-		var then account.Ahead
-		for _, c := range charged {
-			if end := r.freeAt(c); !end.IsZero() && !end.After(at.Time) {
-				then.Ended = append(then.Ended, c)
-			}
+	return times
+}
+
+// sumAt is what a tenant has at an instant.
+func (r Axis) sumAt(t *account.Tenant, booked, charged []*v1alpha1.Contract, at v1alpha1.Time) account.Sum {
+	var then account.Ahead
+	for _, c := range charged {
+		if end := r.freeAt(c); !end.IsZero() && !end.After(at.Time) {
+			then.Ended = append(then.Ended, c)
 		}
-		for _, c := range booked {
-			if start := c.Spec.Term.Start; (!start.After(at.Time)) && c.Spec.Term.End.After(at.Time) {
-				then.Booked = append(then.Booked, c)
-			}
-		}
-		out = append(out, r.Accounts.SumAhead(t, then))
 	}
-	return out
+	for _, c := range booked {
+		if during(c, at) {
+			then.Booked = append(then.Booked, c)
+		}
+	}
+	return r.Accounts.SumAhead(t, then)
+}
+
+// during reports whether an instant is in a booking's term.
+func during(c *v1alpha1.Contract, at v1alpha1.Time) bool {
+	return !c.Spec.Term.Start.After(at.Time) && c.Spec.Term.End.After(at.Time)
 }
 
 // CancelBooking ends a booking of a job before its term begins. Whether that costs is the

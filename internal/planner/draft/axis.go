@@ -99,11 +99,12 @@ func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
 // noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
 func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
 	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
-		r.bookings--
+		r.counts.bookings--
 	}
 	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
-		r.bookings++
+		r.counts.bookings++
 	}
+	r.counts.puts++
 	if r.ahead == nil {
 		return
 	}
@@ -111,10 +112,14 @@ func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha
 	r.ahead.count(o, before, after)
 }
 
+// Puts counts the contracts that were put on offers, and those that were taken back: while
+// it stands, what was summed up of contracts stands.
+func (r Axis) Puts() int { return r.counts.puts }
+
 // HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
 func (r Axis) HasBookings(o *inventory.Offer) bool {
 	return r.AnyBookings() && r.aheads().booked[o] > 0
 }
 
 // AnyBookings reports whether any capacity of the market is booked.
-func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.bookings > 0 }
+func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.counts.bookings > 0 }

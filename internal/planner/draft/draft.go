@@ -50,8 +50,9 @@ type Draft struct {
 	Advances int
 	Turns    int
 	ahead    *ahead
-	// bookings is how many more there are than in the ledger.
-	bookings int
+	// counts is how many bookings there are more than in the ledger, and how often a contract
+	// was put on an offer or taken back.
+	counts struct{ bookings, puts int }
 	// lent are the contracts whose capacity seems free.
 	lent map[string]bool
 }
