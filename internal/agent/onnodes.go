@@ -16,8 +16,10 @@ func (c *collector) onNodes() {
 	if c.state.Hasher == nil {
 		return
 	}
+	pieces := onnodes.MaxPieces // of all flavors of the report
 	for _, f := range c.flavors {
-		if f.group == noGroup || f.Spec.GPU == nil {
+		unit := bynode.UnitOf(&f.Spec)
+		if f.group == noGroup || unit == "" {
 			continue
 		}
 		for _, n := range c.groups[f.group].nodes {
@@ -26,10 +28,11 @@ func (c *collector) onNodes() {
 			}
 		}
 		told := c.state.Hasher.Tell(bynode.Flavor{
-			Hosts: c.hostsOf(f), Held: f.Spec.Held, Pieces: c.piecesOf(f), Accelerator: v1alpha1.GPU,
+			Hosts: c.hostsOf(f), Held: f.Spec.Held, Pieces: c.piecesOf(f), Accelerator: unit, MaxPieces: pieces,
 			Overcommitted: func(name string) bool { _, is := f.Spec.Overcommit[name]; return is },
 		})
 		f.Spec.Nodes, f.Spec.HeldOn = told.Nodes, told.HeldOn
+		pieces -= bynode.PiecesOf(told.HeldOn)
 		maps.Copy(c.next.short, told.Short)
 	}
 }

@@ -146,6 +146,34 @@ func podsOn(pods []*corev1.Pod, node string) (out []*corev1.Pod) {
 	return out
 }
 
+// Accelerators that are no cards, such as TPUs, are a node's too: four that are free on each of
+// two nodes are no eight.
+func TestCollect_ReportsNodesOfTPUs(t *testing.T) {
+	const size = "cpu=96 memory=1Ti pods=110 google.com/tpu=8"
+	s := State{
+		Hasher: hashes, Cluster: "paris",
+		Nodes: []*corev1.Node{node("a", size, pool("tpu"), hashed), node("b", size, pool("tpu"), hashed)},
+		Pods:  []*corev1.Pod{pod("own-a", "a", "google.com/tpu=4"), pod("own-b", "b", "google.com/tpu=4")},
+		Promises: []enforce.Promise{{
+			Contract: "train", Slice: "train", Flavor: "tpu", Standing: true,
+			Nodes: []v1alpha1.ContractNode{{Node: hashes.Of("b"), Resources: v1alpha1.Resources{"google.com/tpu": v1alpha1.AmountOf(4)}}},
+		}},
+	}
+	s.Quotas = append(s.Quotas, quota("liqo-tenant-rome", "train", "google.com/tpu=4"))
+	flavors, _, problems := Collect(s, Memory{})
+	if len(problems) > 0 || len(flavors) != 1 {
+		t.Fatalf("%d flavors, problems %v", len(flavors), problems)
+	}
+	compare(t, drawNodes(flavors[0], "a", "b"), `
+a cpu=96 google.com/tpu=8 memory=1Ti pods=110 free cpu=96 google.com/tpu=4 memory=1Ti pods=109
+b cpu=96 google.com/tpu=8 memory=1Ti pods=110 free cpu=96 google.com/tpu=4 memory=1Ti pods=109
+b train holds google.com/tpu=4
+`)
+	if err := onnodes.Report(&flavors[0].Spec); err != nil {
+		t.Error(err)
+	}
+}
+
 // 5,000 nodes, no two of which are alike, with 5,000 contracts on them, are reported
 // within what a broker takes (8 MiB unpacked, server's maxReport; the market's entries).
 func TestReport_OfFiveThousandNodes(t *testing.T) {

@@ -97,12 +97,25 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"a model with an x, twice": row("resources: {gpu: MI300X x2}", "", gpu(2, "", "MI300X")),
 		"count twice":              row("resources: {gpu: 8xH100:4}", `"4" is not a count (write a whole number once`, nil),
 		"a range of counts":        row("resources: {gpu: H100:4..8}", `"4..8" is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives`, nil),
-		"a model misspelt":         row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
-		"a model of nobody":        row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
-		"replicas in quotes":       row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
-		"replicas in words":        row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),
-		"one price class":          row(plain+", purchase: spot", "", spec(func(s *v1alpha1.IntentSpec) bool { return len(s.Purchase) == 1 && s.Purchase[0] == v1alpha1.Spot })),
-		"a price class, misspelt":  row(plain+", purchase: sport", `unknown value "sport" (did you mean "spot"?)`, nil),
+		"a MIG profile": row("resources: {gpu: 1g.10gb:2}", "", spec(func(s *v1alpha1.IntentSpec) bool {
+			return s.Resources.GPU.Profile == "1g.10gb" && s.Resources.GPU.Count == 2
+		})),
+		"a card's MIG profile": row("resources: {gpu: H100:3g.40gb}", "", spec(func(s *v1alpha1.IntentSpec) bool {
+			return s.Resources.GPU.Profile == "3g.40gb" && s.Resources.GPU.Models[0] == "H100"
+		})),
+		"a share, short":  row("resources: {gpu: 0.25}", `"0.25" is a share of a card; write gpu: {share: "0.25"}`, nil),
+		"an empty update": row(plain+", update: {}", "spec.update is empty; write maxUnavailable: <replicas without capacity during a change>, or moveAfter:", nil),
+		"moveAfter alone": row(plain+", update: {moveAfter: 1d}", "", spec(func(s *v1alpha1.IntentSpec) bool {
+			return s.Update.MoveAfter.Hours() == 24 && s.Update.MaxUnavailable == nil
+		})),
+		"moveAfter of no gang":    row(plain+", gang: false, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false or a split", nil),
+		"moveAfter, no number":    row(plain+", update: {moveAfter: soon}", `spec.update.moveAfter: "soon" is not a duration`, nil),
+		"a model misspelt":        row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
+		"a model of nobody":       row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
+		"replicas in quotes":      row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
+		"replicas in words":       row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),
+		"one price class":         row(plain+", purchase: spot", "", spec(func(s *v1alpha1.IntentSpec) bool { return len(s.Purchase) == 1 && s.Purchase[0] == v1alpha1.Spot })),
+		"a price class, misspelt": row(plain+", purchase: sport", `unknown value "sport" (did you mean "spot"?)`, nil),
 		"a declared class": {class("{name: gold, grants: agent}", "gold"), "", func(f *Fleet) bool {
 			return f.Clusters["paris"].GrantedByAgent("gold") && f.Flavors[0].Spec.Class == "gold"
 		}},

@@ -319,8 +319,15 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 		c.within(p.in("split", "minGPU"), int64(sp.MinGPU), 0, noMost)
 	}
 	if u := s.Update; u != nil {
-		c.within(p.in("update", "maxUnavailable"), int64(u.MaxUnavailable), 0, noMost)
-		if u.MaxUnavailable == 0 && s.Split != nil {
+		most, steps := u.Steps()
+		c.within(p.in("update", "maxUnavailable"), int64(most), 0, noMost)
+		switch {
+		case u.MaxUnavailable == nil && u.MoveAfter.Duration == 0:
+			c.errorf(p.in("update"), "BadValue", "spec.update is empty; write maxUnavailable: <replicas without capacity during a change>, or moveAfter: <how long a lost replica of a gang waits>")
+		case u.MoveAfter.Duration > 0 && (s.Gang != nil && !*s.Gang || s.Split != nil):
+			c.warnf(p.in("update", "moveAfter"), "NoEffect", "spec.update.moveAfter has no effect with gang: false or a split: replicas that are lost are placed one by one")
+		}
+		if steps && most == 0 && s.Split != nil {
 			c.warnf(p.in("update", "maxUnavailable"), "NoEffect", "spec.update.maxUnavailable: 0 does not hold for a replica put together from parts (spec.split): its old parts go as the new ones are placed, one replica after the other")
 		}
 	}

@@ -114,7 +114,7 @@
 // intents of its tenant do (together, apart), is asked of each candidate after
 // capacity and its money (package rules); a gang that is spread by
 // several keys and finds too few places one by one is seated with all its replicas in
-// view (place/seating.go); intents that belong together and wait at once are placed as
+// view (package seating); intents that belong together and wait at once are placed as
 // one (place/together.go). The rules hold for what is
 // placed: what exists stays, as the world around it changes.
 //

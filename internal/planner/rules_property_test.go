@@ -142,7 +142,7 @@ func checkSpread(w planner.World, in *model.Intent, c *v1alpha1.Contract, live [
 // withoutReplaced are an intent's contracts but those that exist until a newer one
 // of the same replica works.
 func withoutReplaced(in *model.Intent, live []*v1alpha1.Contract) []*v1alpha1.Contract {
-	if u := in.Spec.Update; u == nil || u.MaxUnavailable > 0 || in.Spec.Split != nil {
+	if most, steps := in.Spec.Update.Steps(); !steps || most > 0 || in.Spec.Split != nil {
 		return live
 	}
 	works := func(c *v1alpha1.Contract) bool { // what is only reserved works as such

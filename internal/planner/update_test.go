@@ -17,7 +17,7 @@ import (
 
 // updates bounds how many replicas may be without capacity.
 func updates(maxUnavailable int32) func(*model.Intent) {
-	return With(func(s *v1alpha1.IntentSpec) { s.Update = &v1alpha1.Update{MaxUnavailable: maxUnavailable} })
+	return With(func(s *v1alpha1.IntentSpec) { s.Update = &v1alpha1.Update{MaxUnavailable: Ptr(maxUnavailable)} })
 }
 
 // elsewhere forbids where an intent runs, so that it needs new contracts.

@@ -32,6 +32,9 @@ func newSharing(t *rapid.T) *story {
 	if rapid.IntRange(0, 2).Draw(t, "fleet default") == 0 {
 		s.Fleet(func(f *v1alpha1.FleetSpec) { f.Defaults.Within = drawWithin(t) })
 	}
+	if rapid.Bool().Draw(t, "gangs move whole") {
+		s.Fleet(func(f *v1alpha1.FleetSpec) { f.Defaults.MoveAfter = v1alpha1.Duration{Duration: time.Hour} })
+	}
 	return s
 }
 

@@ -478,7 +478,7 @@ type TypeMeta = kinds.TypeMeta
 // without a price, and "0" is one.
 type UnitPrices = kinds.UnitPrices
 
-// Update bounds disruption when a change needs new contracts.
+// Update bounds disruption when a change, or a loss, needs new contracts.
 type Update = kinds.Update
 
 // Verification of commits that touch inputs. A daemon with a trust root verifies

@@ -2,7 +2,9 @@ package bynode
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func host(name string, own v1alpha1.Resources) Host {
 }
 
 func flavor(hosts ...Host) Flavor {
-	return Flavor{Hosts: hosts, Held: map[string]v1alpha1.Resources{}, Accelerator: gpu, Overcommitted: func(string) bool { return false }}
+	return Flavor{Hosts: hosts, Held: map[string]v1alpha1.Resources{}, Accelerator: gpu, MaxPieces: onnodes.MaxPieces, Overcommitted: func(string) bool { return false }}
 }
 
 // The hash of a node is the same in every process and another in every cluster, and has the
@@ -237,4 +239,29 @@ func TestTell_IsTaken(t *testing.T) {
 			t.Fatalf("another order, another report:\n%+v\n%+v", again, told)
 		}
 	})
+}
+
+// More pieces than a report takes are not reported: those of the slices on the most nodes are
+// left out, in the same order each time, and the others stay.
+func TestTell_BoundsPieces(t *testing.T) {
+	var hosts []Host
+	held := map[string]v1alpha1.Resources{}
+	for i := range 6 {
+		h := host(fmt.Sprint("gpu-", i), nil)
+		for slice, nodes := range map[string]int{"small": 1, "wide": 6, "wider": 6, "middle": 3} {
+			if i < nodes {
+				h.Runs[slice] = has(1, 1)
+				held[slice] = held[slice].Add(has(1, 1))
+			}
+		}
+		hosts = append(hosts, h)
+	}
+	for most, want := range map[int]string{16: "middle small wide wider", 15: "middle small wider", 9: "middle small", 4: "middle small", 3: "small", 0: ""} {
+		f := flavor(hosts...)
+		f.Held, f.MaxPieces = held, most
+		told := hasher.Tell(f)
+		if got := strings.Join(slices.Sorted(maps.Keys(told.HeldOn)), " "); got != want || PiecesOf(told.HeldOn) > most {
+			t.Errorf("of %d pieces: %d of %q, want those of %q", most, PiecesOf(told.HeldOn), got, want)
+		}
+	}
 }

@@ -6,7 +6,8 @@
 //	                              │
 //	                              └► Labeler: fleetbroker.io/node=<hash> on the node
 //
-// Only flavors with accelerators are reported so: a pod cannot have GPUs of two nodes.
+// Only flavors with accelerators, cards or others such as TPUs, are reported so: a pod cannot
+// have those of two nodes.
 //
 // # Hashes
 //
@@ -27,6 +28,7 @@
 //     contract has anything on it.
 //   - A hash never changes, so that a node that leaves the offer keeps it while held.
 //   - What is held on a node is never more than what is held (onnodes.Report).
+//   - No more pieces are reported than MaxPieces: the slices on the most nodes are left out first.
 //   - Equal clusters, equal reports: nothing depends on the order of maps or lists.
 //
 // # Topology

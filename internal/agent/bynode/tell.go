@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -61,6 +62,22 @@ type Flavor struct {
 	Overcommitted func(name string) bool
 	// Accelerator is the flavor's name of what it is sold for.
 	Accelerator string
+	// MaxPieces is how many pieces of all slices on nodes are reported at the most.
+	MaxPieces int
+}
+
+// UnitOf is what a flavor is sold for by the node: its cards, else the first by name of its
+// other accelerators, such as google.com/tpu. "" where it has none: it stays a pool.
+func UnitOf(s *v1alpha1.FlavorSpec) string {
+	if s.GPU != nil {
+		return v1alpha1.GPU
+	}
+	for _, name := range s.Capacity.Names() {
+		if !s.Capacity[name].IsZero() && accelerators.Is(name, nil) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Told is what is reported of a flavor's nodes.
@@ -196,10 +213,39 @@ func (h *Hasher) heldOn(f *Flavor) map[string]map[string]v1alpha1.Resources {
 			add(p.Slice, hash, p.Nodes[hash])
 		}
 	}
+	bound(out, f.MaxPieces)
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// bound leaves out what the slices on the most nodes have of them, until there are no more
+// than so many pieces: a report with more is refused whole. What such slices hold is still
+// reported of the flavor, and the ledger knows on which nodes their contracts lie.
+func bound(heldOn map[string]map[string]v1alpha1.Resources, most int) {
+	pieces := PiecesOf(heldOn)
+	if pieces <= most {
+		return
+	}
+	widest := slices.SortedFunc(maps.Keys(heldOn), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(heldOn[b]), len(heldOn[a])), strings.Compare(a, b))
+	})
+	for _, slice := range widest {
+		if pieces <= most {
+			return
+		}
+		pieces -= len(heldOn[slice])
+		delete(heldOn, slice)
+	}
+}
+
+// PiecesOf is how many pieces of all slices on nodes are reported.
+func PiecesOf(heldOn map[string]map[string]v1alpha1.Resources) (n int) {
+	for _, nodes := range heldOn {
+		n += len(nodes)
+	}
+	return n
 }
 
 // within is r without what is nothing, and no more than most.

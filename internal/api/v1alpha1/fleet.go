@@ -113,6 +113,8 @@ type FleetDefaults struct {
 	GracePeriod Duration `json:"gracePeriod,omitzero"`
 	// Within is what holds where an intent has no placement.within, in place of Required by provider: its policy where gang: true is written, no more than Preferred where gang is only the default.
 	Within *Within `json:"within,omitempty"`
+	// MoveAfter is how long a lost replica waits for room in its gang's domain before the whole gang moves, where an intent has no update.moveAfter. Without it a gang never moves for one replica.
+	MoveAfter Duration `json:"moveAfter,omitzero"`
 	// Delivery to clusters that name none (default direct).
 	Delivery string `json:"delivery,omitempty"`
 }

@@ -172,10 +172,24 @@ type Queue struct {
 	Timeout Duration `json:"timeout,omitzero"`
 }
 
-// Update bounds disruption when a change needs new contracts.
+// Update bounds disruption when a change, or a loss, needs new contracts.
 type Update struct {
-	// MaxUnavailable is how many replicas may be without capacity meanwhile.
-	MaxUnavailable int32 `json:"maxUnavailable"`
+	// MaxUnavailable is how many replicas may be without capacity while a change is rolled out. Absent next to moveAfter: all replicas change at once.
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+	// MoveAfter is how long a lost replica waits for room in the domain that a gang must share (placement.within) before the whole gang moves to another one (default: Fleet.defaults.moveAfter, and never without it).
+	MoveAfter Duration `json:"moveAfter,omitzero"`
+}
+
+// Steps is how many replicas may be without capacity while a change is rolled out step by
+// step; ok is false where all change at once.
+func (u *Update) Steps() (maxUnavailable int32, ok bool) {
+	switch {
+	case u == nil || u.MaxUnavailable == nil && u.MoveAfter.Duration > 0:
+		return 0, false
+	case u.MaxUnavailable == nil:
+		return 0, true
+	}
+	return *u.MaxUnavailable, true
 }
 
 // Offload lists namespaces of the consumer that may use the capacity.

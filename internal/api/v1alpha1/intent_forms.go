@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 )
 
 // Replicas is how many slices an intent wants: a number, or a range to follow
@@ -207,7 +209,7 @@ type gpuObject GPURequest
 
 // UnmarshalJSON reads the object form, a count, or the short form
 // "A100:8:40GB..": `:`-separated tokens in any order, each a vendor or models
-// (comma: any of), a count, or memory per GPU. (The grammar is dstack's.)
+// (comma: any of), a count, memory per GPU, or a MIG profile. (The grammar is dstack's.)
 func (g *GPURequest) UnmarshalJSON(b []byte) error {
 	switch {
 	case bytes.HasPrefix(b, []byte("{")):
@@ -250,37 +252,13 @@ var (
 	gpuModelTok = regexp.MustCompile(`(?i)^[a-z][a-z0-9._-]*(,[a-z][a-z0-9._-]*)*$`)
 )
 
-// How people write a count at a model: 8xH100, 8 x H100, H100 x8, H100x8. A digit
-// stands before the x of the last (an RTX5090 is a model).
-var (
-	gpuTimesModel  = regexp.MustCompile(`(?i)^(\d{1,9})\s*[x×]\s*([a-z][a-z0-9._,-]*)$`)
-	gpuModelTimes  = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*)\s+[x×]\s*(\d{1,9})$`)
-	gpuModelTimes2 = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*[0-9][a-z]{0,3})[x×](\d{1,9})$`)
-)
-
-// gpuCountRange is a count that may vary, which nothing here means.
-var gpuCountRange = regexp.MustCompile(`^\d{1,9}\.\.\d{0,9}$`)
-
-// counted takes a model with a count apart: "8xH100" is "H100" and "8".
-func counted(tok string) []string {
-	if m := gpuTimesModel.FindStringSubmatch(tok); m != nil {
-		return []string{m[2], m[1]}
-	}
-	for _, form := range [...]*regexp.Regexp{gpuModelTimes, gpuModelTimes2} {
-		if m := form.FindStringSubmatch(tok); m != nil {
-			return m[1:]
-		}
-	}
-	return []string{tok}
-}
-
 // ParseGPU reads the short form of a GPU request.
 func ParseGPU(s string) (GPURequest, error) {
 	var g GPURequest
 	var seenCount, seenMem bool
 	var tokens []string
 	for _, tok := range strings.Split(s, ":") {
-		tokens = append(tokens, counted(strings.TrimSpace(tok))...)
+		tokens = append(tokens, gpuforms.Counted(strings.TrimSpace(tok))...)
 	}
 	for _, tok := range tokens {
 		lower := strings.ToLower(tok)
@@ -299,8 +277,15 @@ func ParseGPU(s string) (GPURequest, error) {
 				return g, fmt.Errorf("%q: %w", s, err)
 			}
 			g.Memory = m
-		case gpuCountRange.MatchString(tok):
+		case gpuforms.IsRange(tok):
 			return g, fmt.Errorf("%q: %q is a range of counts, which a replica cannot have; write how many it needs, and fewer under alternatives", s, tok)
+		case gpuforms.IsProfile(lower):
+			if g.Profile != "" {
+				return g, fmt.Errorf("%q names the MIG profile twice", s)
+			}
+			g.Profile = lower
+		case gpuforms.IsShare(tok):
+			return g, fmt.Errorf("%q: %q is a share of a card; write gpu: {share: %[2]q}, with models: next to it if any do not", s, tok)
 		case tok[0] >= '0' && tok[0] <= '9':
 			n, err := strconv.ParseInt(tok, 10, 32)
 			if err != nil || seenCount || n < 1 {

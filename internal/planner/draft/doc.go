@@ -18,6 +18,7 @@
 //	tally.go            the ledger's contracts by what a round asks of them
 //	phases.go           contracts move along their phases (package lifecycle)
 //	standing.go         a contract's priority, notice and patience
+//	lost.go             replicas that a gang lost, and when all of it moves
 //	leaving.go, sla.go, refused.go, remote.go   what else is known of a contract
 //	version.go          the rules, by number
 //	names.go            orders and keys of names

@@ -151,6 +151,7 @@ const (
 	TaskRemake                   // place all parts of it again, then release
 	TaskFailover                 // the same, because its provider does not serve it
 	TaskLeave                    // the same, because it has to give way
+	TaskFollow                   // the same, because the rest of its gang goes elsewhere
 )
 
 // Task is something that has to be done for a replica.

@@ -43,11 +43,12 @@ func AmountsText(res v1alpha1.Resources) string {
 
 // LaterText states how many replicas are replaced after others, "" for none.
 func LaterText(j *draft.Job) string {
-	switch j.Later {
-	case 0:
+	if j.Later == 0 {
 		return ""
-	case 1:
-		return fmt.Sprintf("1 replica is replaced after the others (update.maxUnavailable %d)", j.In.Spec.Update.MaxUnavailable)
 	}
-	return fmt.Sprintf("%d replicas are replaced after the others (update.maxUnavailable %d)", j.Later, j.In.Spec.Update.MaxUnavailable)
+	most, _ := j.In.Spec.Update.Steps()
+	if j.Later == 1 {
+		return fmt.Sprintf("1 replica is replaced after the others (update.maxUnavailable %d)", most)
+	}
+	return fmt.Sprintf("%d replicas are replaced after the others (update.maxUnavailable %d)", j.Later, most)
 }

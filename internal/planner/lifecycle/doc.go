@@ -44,6 +44,7 @@
 //	                        what of a finished plan takes capacity, and when
 //	draft/job.go            which versions a job looks at again
 //	draft/leaving.go        what its tenant gave up itself
+//	draft/lost.go           since when a replica of a gang is lost
 //	draft/remote.go         mapsAway: whose namespaces are taken at a provider
 //	draft/sla.go            what may break sla.maxTimeToActive
 //	place/update.go         works: whether pods can use it

@@ -180,7 +180,7 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 	}
 	x := r.seatingOf(j, q, alt, tasks, thrifty)
 	for range seatings {
-		seats := x.find(len(tasks))
+		seats := x.Find(len(tasks))
 		if seats == nil {
 			break
 		}
@@ -193,11 +193,7 @@ func (r *Placer) seatAll(j *draft.Job, q Request, alt int, tasks []draft.Task, t
 		}
 		// Offers of a pool have room together, and a quota may bind: no more go
 		// next to those that were placed.
-		counts := make([]int, len(x.cells))
-		for _, k := range x.at[:f.Done+1] {
-			counts[k]++
-		}
-		x.failed = append(x.failed, counts)
+		x.Fail(f.Done + 1)
 	}
 	return failed
 }

@@ -18,7 +18,7 @@
 //	places.go        domains that are of nodes, such as racks
 //	within.go, whole.go   replicas that share a domain, and what moves as a whole
 //	domains.go       the search for a domain that holds all
-//	seating.go       gangs spread by several keys, with all replicas in view
+//	seating.go       gangs spread by several keys, with all replicas in view (package seating)
 //	together.go      intents that belong together, as one
 //	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
 //	looks.go, allowance.go   what looking for parts may cost a round, and who has how much of it

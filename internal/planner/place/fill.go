@@ -112,6 +112,10 @@ func fillEach(r *Placer, j *draft.Job, q Request) {
 			if f := r.failOver(j, q, t); f != nil {
 				j.Open, left = append(j.Open, *f), append(left, t)
 			}
+		case draft.TaskFollow:
+			if f := follow(r, j, q, t); f != nil {
+				j.Open, left = append(j.Open, *f), append(left, t)
+			}
 		case draft.TaskMove:
 			if f := r.move(j, q, t); f != nil {
 				if !slices.Contains(j.Live, t.Old) {

@@ -42,10 +42,11 @@ func works(c *v1alpha1.Contract) bool {
 // turnOf is how a replica may be replaced now: old is the contract that goes,
 // nil for all of the replica's.
 func (r *Placer) turnOf(j *draft.Job, replica int32, old *v1alpha1.Contract) turn {
-	if j.In.Spec.Update == nil {
+	n, steps := j.In.Spec.Update.Steps()
+	if !steps {
 		return turnAtOnce
 	}
-	most := int(j.In.Spec.Update.MaxUnavailable)
+	most := int(n)
 	working, coming := map[int32]bool{}, map[int32]bool{}
 	for _, c := range j.Live {
 		k := c.Spec.Intent.Replica
@@ -96,8 +97,8 @@ func (r *Placer) placeBeside(j *draft.Job, q Request, t draft.Task, from, to int
 // Stays reports whether a contract stays though a newer one serves its replica:
 // that one does not work yet, and the intent wants no gap.
 func (r *Placer) Stays(j *draft.Job, c, newest *v1alpha1.Contract) bool {
-	u := j.In.Spec.Update
-	if u == nil || u.MaxUnavailable > 0 || j.In.Spec.Split != nil || newest == nil || works(newest) || !works(c) {
+	most, steps := j.In.Spec.Update.Steps()
+	if !steps || most > 0 || j.In.Spec.Split != nil || newest == nil || works(newest) || !works(c) {
 		return false
 	}
 	o := r.OfferOf(c)
@@ -108,7 +109,7 @@ func (r *Placer) Stays(j *draft.Job, c, newest *v1alpha1.Contract) bool {
 // many replicas may be without capacity, and reports whether it did.
 func (r *Placer) goesFirst(j *draft.Job, t draft.Task) bool {
 	o := r.OfferOf(t.Old)
-	if u := j.In.Spec.Update; u == nil || u.MaxUnavailable == 0 || t.Of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.Replica, t.Old) != turnAtOnce {
+	if most, _ := j.In.Spec.Update.Steps(); most == 0 || t.Of > 0 || o == nil || o.Blocked != "" || r.turnOf(j, t.Replica, t.Old) != turnAtOnce {
 		return false
 	}
 	q := r.For(j, Request{}, 1, t.Old)

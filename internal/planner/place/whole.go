@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
@@ -29,14 +31,26 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 		if w.Required {
 			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.String(), said.Replicas(j.Concerned()))}
 		}
-	case w.Required && j.Gang() && j.In.Spec.Update == nil && j.AllChanges():
-		inPlace := func() bool {
-			fillEach(r, j, q)
-			return len(j.Tasks) == 0
-		}
-		return q, r.Try(inPlace) || fillInOne(r, j, q, w)
+	case w.Required && j.Gang() && !steps(j) && j.AllChanges():
+		return q, fillHere(r, j, q) || fillInOne(r, j, q, w)
+	case w.Required && j.Gang() && j.In.Spec.Split == nil:
+		return q, moveWhole(r, j, q, w)
 	}
 	return q, false
+}
+
+// fillHere does all of a job's tasks one by one, or none.
+func fillHere(r *Placer, j *draft.Job, q Request) bool {
+	return r.Try(func() bool {
+		fillEach(r, j, q)
+		return len(j.Tasks) == 0
+	})
+}
+
+// steps reports whether a change of a job's intent is rolled out step by step.
+func steps(j *draft.Job) bool {
+	_, ok := j.In.Spec.Update.Steps()
+	return ok
 }
 
 // allLeave reports whether all that a job has goes elsewhere if it can.
@@ -153,4 +167,65 @@ func Home(r *Placer, j *draft.Job, w domain.Kind) string {
 		home = d
 	}
 	return home
+}
+
+// A replica that a gang lost is replaced in the gang's domain, or waits there. After
+// update.moveAfter (Fleet.defaults.moveAfter; never without either) all of the gang moves to
+// the best domain that holds it whole, in one commit: what it has is released as the new
+// contracts are placed, so that quota and budgets count it once. While no domain holds all,
+// nothing moves, and the lost replica goes on waiting.
+
+// moveWhole does a job's tasks where some of its replicas are lost and others
+// stay: in its domain, or all in another. It reports whether the tasks are seen to.
+func moveWhole(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
+	wait, field := draft.MoveAfter(&r.Draft, j)
+	if wait == 0 {
+		return false
+	}
+	lost := draft.LostSince(&r.Draft, j)
+	if lost.IsZero() {
+		return false
+	}
+	at, field := v1alpha1.TimeOf(lost.Add(wait)), fmt.Sprintf("(%s %s)", field, v1alpha1.Duration{Duration: wait})
+	if at.After(r.Now.Time) {
+		fillEach(r, j, q)
+		if len(j.Open) > 0 {
+			r.Due(at)
+			add(j, fmt.Sprintf("; all replicas move to another %s at %s %s", w.String(), draft.Stamp(at), field))
+		}
+		return true
+	}
+	if fillHere(r, j, q) || followAll(r, j, q, w) {
+		return true
+	}
+	fillEach(r, j, q)
+	add(j, fmt.Sprintf("; no other %s has room for all %d replicas %s", w.String(), j.Replicas(), field))
+	return true
+}
+
+// add ends the text of why a job waits.
+func add(j *draft.Job, text string) {
+	if len(j.Open) > 0 {
+		f := &j.Open[0]
+		f.Text, f.Tail = f.Text+text, f.Tail+len(text)
+	}
+}
+
+// followAll places all that a job has, and all that it lacks, in one domain, or changes
+// nothing.
+func followAll(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
+	return r.Try(func() bool {
+		r.EditJob(j)
+		for _, c := range j.Live {
+			if !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c }) {
+				j.AddTask(draft.Task{Kind: draft.TaskFollow, Replica: c.Spec.Intent.Replica, Old: c})
+			}
+		}
+		return fillInOne(r, j, q, w)
+	})
+}
+
+// follow places a replica again next to the others of its gang.
+func follow(r *Placer, j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	return r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeWithin, "its gang moves whole: where it was, another replica has no place any more")
 }

@@ -145,7 +145,7 @@ func leaving(r *Placer, j *draft.Job) map[*v1alpha1.Contract]bool {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
 		switch t.Kind {
-		case draft.TaskFailover, draft.TaskMove:
+		case draft.TaskFailover, draft.TaskMove, draft.TaskFollow:
 		case draft.TaskLeave:
 			if t.Old.Status.Displaced == nil || r.Void(t.Old) {
 				continue

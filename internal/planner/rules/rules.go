@@ -22,7 +22,7 @@ import (
 type Set struct {
 	Spread []Spread
 	// seat are the domains by each of spread that the replica was given with all
-	// others in view (place/seating.go), nil for any.
+	// others in view (package seating), nil for any.
 	seat []string
 	// Together are the intents to be placed with, and their providers; by name.
 	Together []Neighbour

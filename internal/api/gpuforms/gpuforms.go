@@ -1,0 +1,41 @@
+package gpuforms
+
+import "regexp"
+
+// How people write a count at a model: 8xH100, 8 x H100, H100 x8, H100x8. A digit
+// stands before the x of the last (an RTX5090 is a model).
+var (
+	timesModel  = regexp.MustCompile(`(?i)^(\d{1,9})\s*[x×]\s*([a-z][a-z0-9._,-]*)$`)
+	modelTimes  = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*)\s+[x×]\s*(\d{1,9})$`)
+	modelTimes2 = regexp.MustCompile(`(?i)^([a-z][a-z0-9._,-]*[0-9][a-z]{0,3})[x×](\d{1,9})$`)
+)
+
+var (
+	countRange = regexp.MustCompile(`^\d{1,9}\.\.\d{0,9}$`)
+	profile    = regexp.MustCompile(`^\dg\.\d+gb(\+[a-z0-9.]+)?$`)
+	share      = regexp.MustCompile(`^0\.\d*[1-9]\d*$`)
+)
+
+// Counted takes a model with a count apart: "8xH100" is "H100" and "8". Anything else is
+// returned as it is.
+func Counted(tok string) []string {
+	if m := timesModel.FindStringSubmatch(tok); m != nil {
+		return []string{m[2], m[1]}
+	}
+	for _, form := range [...]*regexp.Regexp{modelTimes, modelTimes2} {
+		if m := form.FindStringSubmatch(tok); m != nil {
+			return m[1:]
+		}
+	}
+	return []string{tok}
+}
+
+// IsRange reports whether a token is a count that may vary, such as 4..8, which nothing means.
+func IsRange(tok string) bool { return countRange.MatchString(tok) }
+
+// IsProfile reports whether a token in lower case is a MIG profile, such as 1g.10gb or
+// 1g.10gb+me.
+func IsProfile(tok string) bool { return profile.MatchString(tok) }
+
+// IsShare reports whether a token is a part of one card, such as 0.25.
+func IsShare(tok string) bool { return share.MatchString(tok) }
