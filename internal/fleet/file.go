@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
@@ -144,7 +145,7 @@ func (f *file) name(object any) {
 func (f *file) breaks(problems ...strictyaml.Problem) {
 	for _, p := range problems {
 		f.broken = true
-		f.diags = append(f.diags, Diagnostic{File: f.path, Line: p.Line, Column: p.Column, Message: p.Message, Severity: Error, Code: "Unreadable"})
+		f.diags = append(f.diags, Diagnostic{File: f.path, Line: p.Line, Column: p.Column, Message: escape.Reason(p.Message), Severity: Error, Code: "Unreadable"})
 	}
 }
 

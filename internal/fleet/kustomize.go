@@ -276,7 +276,7 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 	f.decodeAll(sources, programs)
 	for i := range f.diags {
 		d := &f.diags[i]
-		d.Line, d.Column, d.Message = 1, 1, "in what the kustomization makes: "+d.Message
+		d.Line, d.Column, d.Message = 1, 1, escape.Reason("in what the kustomization makes: "+d.Message)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func compile(source string, most uint64) (*Program, error) {
 	}
 	// The same number stands behind the estimate: what it supposed to be smaller
 	// fails its flavor, and takes no more than any other.
-	prog, err := env.Program(ast, cel.CostLimit(most), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize))
+	prog, err := env.Program(ast, cel.CostLimit(most), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(inZones))
 	if err != nil {
 		return nil, &Error{1, 1, err.Error()}
 	}

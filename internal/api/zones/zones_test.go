@@ -10,7 +10,7 @@ func TestLoad(t *testing.T) {
 	if again, _ := Load("Europe/Rome"); again != first {
 		t.Error("a zone is read again")
 	}
-	for _, name := range []string{"Local", "Europe/Nowhere", "../etc/passwd"} {
+	for _, name := range []string{"Local", "Europe/Nowhere", "../etc/passwd", "Europe/./Rome", "Europe//Rome", "Europe/Rome/", "posixrules", "right/UTC", "localtime", "europe/rome"} {
 		if _, err := Load(name); err == nil {
 			t.Errorf("%q is a zone", name)
 		}
