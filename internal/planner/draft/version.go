@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesParts
+const Rules = RulesGangsLeaveWhole
 
 // The changes, by the number that they came with.
 const (
@@ -82,4 +82,8 @@ const (
 	// place without another that must be where it is, and who waits because all tenants
 	// together have used up a round has the code Planning (packages formulate, settle).
 	RulesParts = 17
+	// RulesGangsLeaveWhole: spot capacity that is taken back from some replicas of a gang that
+	// must share a domain takes the whole gang, and while one of it is on a node that is gone,
+	// no other is placed in another rack (package place).
+	RulesGangsLeaveWhole = 18
 )

@@ -240,9 +240,6 @@ func (s *story) gangsShare(p *planner.Plan, fail func(string, ...any)) {
 				continue
 			}
 			for _, n := range c.Spec.Nodes {
-				if s.isGone(c.Spec.Provider, n.Node) {
-					continue // in which rack that was, no offer tells any more
-				}
 				at[c.Spec.Provider+"/"+s.rackOf(c.Spec.Provider, n.Node)] = true
 			}
 		}
@@ -250,15 +247,6 @@ func (s *story) gangsShare(p *planner.Plan, fail func(string, ...any)) {
 			fail("%s/%s is in %v", in.Metadata.Namespace, in.Metadata.Name, at)
 		}
 	}
-}
-
-func (s *story) isGone(provider, name string) bool {
-	for i, n := range s.nodes[provider] {
-		if hash(i) == name {
-			return n.down
-		}
-	}
-	return true
 }
 
 func (s *story) rackOf(provider, name string) string {

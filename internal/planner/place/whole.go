@@ -174,10 +174,17 @@ func Home(r *Placer, j *draft.Job, w domain.Kind) string {
 // the best domain that holds it whole, in one commit: what it has is released as the new
 // contracts are placed, so that quota and budgets count it once. While no domain holds all,
 // nothing moves, and the lost replica goes on waiting.
+//
+// Spot capacity that its provider takes back from some of a gang's replicas takes all of it:
+// all move at once if a domain holds all, and else end with the notice.
 
-// moveWhole does a job's tasks where some of its replicas are lost and others
+// moveWhole does a job's tasks where some of its replicas are lost or must leave and others
 // stay: in its domain, or all in another. It reports whether the tasks are seen to.
 func moveWhole(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
+	if r.By(draft.RulesGangsLeaveWhole) && slices.ContainsFunc(j.Tasks, r.isInterrupted) {
+		leaveWhole(r, j, q, w)
+		return true
+	}
 	wait, field := draft.MoveAfter(&r.Draft, j)
 	if wait == 0 {
 		return false
@@ -201,6 +208,42 @@ func moveWhole(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
 	fillEach(r, j, q)
 	add(j, fmt.Sprintf("; no other %s has room for all %d replicas %s", w.String(), j.Replicas(), field))
 	return true
+}
+
+// isInterrupted reports whether a task is of spot capacity that its provider takes back.
+func (r *Placer) isInterrupted(t draft.Task) bool {
+	if t.Kind != draft.TaskLeave {
+		return false
+	}
+	d := t.Old.Status.Displaced
+	return d != nil && d.Cause == v1alpha1.Interrupted && !r.Void(t.Old)
+}
+
+// leaveWhole does a job's tasks where a provider takes back spot capacity of some of its
+// replicas: in its domain, else all in another, else what has to leave ends with its notice
+// and takes the others with it. They are placed again together.
+func leaveWhole(r *Placer, j *draft.Job, q Request, w domain.Kind) {
+	if fillHere(r, j, q) || followAll(r, j, q, w) {
+		return
+	}
+	before := len(j.Live)
+	fillEach(r, j, q)
+	ended := slices.ContainsFunc(j.Tasks, func(t draft.Task) bool {
+		return t.Kind == draft.TaskFresh && t.Old != nil && t.Old.Status.Displaced != nil && !slices.Contains(j.Live, t.Old)
+	})
+	if !ended || len(j.Live) == before {
+		return
+	}
+	for _, c := range slices.Clone(j.Live) {
+		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeWithin, "its gang gives way whole: "+c.Spec.Provider+" takes back the spot capacity of other replicas")
+		at := slices.IndexFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
+		if at < 0 {
+			j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c})
+			continue
+		}
+		j.Tasks = slices.Clone(j.Tasks)
+		j.Tasks[at].Kind = draft.TaskFresh
+	}
 }
 
 // add ends the text of why a job waits.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -124,5 +125,65 @@ func TestMoveAfter_ChangesAllAtOnce(t *testing.T) {
 		if most, steps := c.update.Steps(); most != c.most || steps != c.steps {
 			t.Errorf("%s: got %d %t, want %d %t", name, most, steps, c.most, c.steps)
 		}
+	}
+}
+
+// spot gives an offer a spot price, "" for none.
+func spot(gpu string) func(*model.Offer) {
+	return func(o *model.Offer) {
+		p := *o.Price
+		if p.Spot = nil; gpu != "" {
+			p.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(gpu)}
+		}
+		o.Price = &p
+	}
+}
+
+// TestSpotGangs_LeaveWhole: a provider that takes back spot capacity of one replica takes the
+// gang: it moves whole to where all fit, else it ends with the notice, whole, and waits.
+func TestSpotGangs_LeaveWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules       int32
+		paris       int
+		first, then string
+	}{
+		"another domain has room": {0, 32, "paris/h100:4", "paris/h100:4"},
+		"none has":                {0, 24, "oslo/h100:3 oslo/spot:1", ""},
+		"by older rules":          {draft.RulesGangsLeaveWhole - 1, 32, "oslo/h100:3 oslo/spot:1", "oslo/h100:3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const nodes = "cpu=2000 memory=8Ti pods=2000"
+			b := New().Consumer("rome").Provider("paris", "oslo").Tenant("vision", "rome").
+				Offer("paris/h100", Cards("nvidia-h100", c.paris, "80Gi"), Capacity(nodes), Costs("3")).
+				Offer("oslo/h100", Cards("nvidia-h100", 24, "80Gi"), Capacity(nodes), Costs("2")).
+				Offer("oslo/spot", Cards("nvidia-h100", 8, "80Gi"), Capacity(nodes), Costs("2"), spot("1"))
+			b.W.Rules = int(c.rules)
+			b.Intent("vision/train", Wants(8, "H100"), Times(4), With(func(s *v1alpha1.IntentSpec) {
+				s.Gang, s.Objective, s.Purchase = Ptr(true), v1alpha1.Cost, []v1alpha1.PriceClass{v1alpha1.Spot, v1alpha1.OnDemand}
+				s.Preemption = &v1alpha1.Preemption{Grace: v1alpha1.Duration{Duration: 5 * time.Minute}}
+			})).Round()
+			b.Tick(time.Minute).Deliver().Round()
+			if got := on(b, "vision/train"); got != "oslo/h100:3 oslo/spot:1" {
+				t.Fatal(got)
+			}
+			b.Offer("oslo/spot", Heard(model.Withdrawn)).Tick(time.Minute).Round()
+			if got := on(b, "vision/train"); got != c.first {
+				t.Fatalf("with the notice: %s, want %s", got, c.first)
+			}
+			b.Tick(6 * time.Minute)
+			p := b.Round()
+			if got := on(b, "vision/train"); got != c.then {
+				t.Fatalf("after the notice: %s, want %s; %s", got, c.then, Of(p, "vision/train").Reason)
+			}
+			if again := b.Plan(); again.Changes() {
+				t.Error("planned again it changes something")
+			}
+			// With room again, all of it is placed.
+			b.Tick(time.Minute).Deliver().Round()
+			b.Offer("oslo/h100", Capacity("gpu=32")).Tick(time.Minute).Round()
+			if c.rules == 0 && c.paris == 24 && on(b, "vision/train") != "oslo/h100:4" {
+				t.Errorf("with room: %s", on(b, "vision/train"))
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -103,9 +104,12 @@ func withinRules(r *Placer, j *draft.Job, q Request, placed, except []*v1alpha1.
 // home is the domain in which most of what stays of a job and of those that it is
 // together with is, the first by name of several; "" for none.
 func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Contract) string {
-	count := map[string]int{}
+	count, gone := map[string]int{}, ""
 	add := func(c *v1alpha1.Contract) {
 		count[rules.DomainOf(&r.Draft, c, w.By, w.Label)]++
+		if gone == "" && w.Required && r.By(draft.RulesGangsLeaveWhole) && onGoneNode(r, c, w) {
+			gone = c.Spec.Provider + "/(of a node that is gone)"
+		}
 	}
 	stays := func(k *draft.Job, list []*v1alpha1.Contract) {
 		leaves := leaving(r, k)
@@ -133,7 +137,15 @@ func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Con
 		})
 		stays(k, list)
 	}
-	return domain.Home(count)
+	return cmp.Or(domain.Home(count), gone)
+}
+
+// onGoneNode reports whether a contract that stays lies on a node that its offer does not
+// tell: in which of its nodes' domains that was, nobody knows until it returns, or the
+// contract goes elsewhere. Meanwhile nothing is placed in another.
+func onGoneNode(r *Placer, c *v1alpha1.Contract, w domain.Kind) bool {
+	o := r.OfferOf(c)
+	return w.By == "label" && o != nil && o.Nodes() != nil && slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !o.Nodes().Has(n.Node) })
 }
 
 // leaving are the contracts of a job that go elsewhere if they can; nil has none.
