@@ -526,3 +526,40 @@ func TestSources(t *testing.T) {
 		t.Error("who sees no tenant sees sources")
 	}
 }
+
+// TestQueue_BlockedBy: who waits for GPUs that are there and held sees who holds them; who
+// may not see that tenant sees how much others hold, and who waits for what no offer has
+// sees nobody.
+func TestQueue_BlockedBy(t *testing.T) {
+	d := newDaemon(t)
+	d.show(small())
+	blocked := func() map[string][]view.Holder {
+		t.Helper()
+		var got struct{ Data view.List[view.QueueRow] }
+		if err := json.Unmarshal(d.get(t, "/api/ui/queue").Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		out := map[string][]view.Holder{}
+		for _, r := range got.Data.Items {
+			out[r.Name] = r.BlockedBy
+		}
+		return out
+	}
+	got := blocked()
+	if h := got["giant"]; len(h) != 1 || h[0] != (view.Holder{Tenant: "vision", GPUs: 8, Contracts: 1}) {
+		t.Errorf("16 of 16 GPUs, of which vision holds 8, are blocked by %+v", h)
+	}
+	if h, is := got["cheap"]; !is || len(h) != 0 {
+		t.Errorf("4 GPUs of which 8 are free, at more than it pays, are blocked by %+v", h)
+	}
+	if page := d.get(t, "/ui/queue").Body.String(); !strings.Contains(page, `<a href="/ui/tenants/vision">vision</a>, 8 GPUs in 1 contract`) {
+		t.Error("the page does not say it")
+	}
+	d.look(view.Viewer{Groups: []string{"team-nlp"}})
+	if h := blocked()["giant"]; len(h) != 1 || h[0] != (view.Holder{GPUs: 8, Contracts: 1}) {
+		t.Errorf("to nlp: %+v", h)
+	}
+	if page := d.get(t, "/ui/queue").Body.String(); strings.Contains(page, "vision") || !strings.Contains(page, "other tenants, 8 GPUs in 1 contract") {
+		t.Error("the page of nlp names vision, or does not say what others hold")
+	}
+}

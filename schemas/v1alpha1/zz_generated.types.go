@@ -136,6 +136,18 @@ type IntentRow struct {
 	Removed bool `json:"removed,omitempty"`
 }
 
+// Holder is a tenant that holds GPUs which an intent waits for.
+type Holder struct {
+	// Tenant, "" for all those together that the viewer does not see.
+	Tenant string `json:"tenant,omitempty"`
+	// GPUs that it holds, by so many Contracts, on offers that have the model and are large
+	// enough, and have too few free.
+	GPUs      int `json:"gpus"`
+	Contracts int `json:"contracts"`
+	// Ends is when the first of these contracts' terms ends; absent when none does.
+	Ends Time `json:"ends,omitzero"`
+}
+
 // QueueRow is an intent that waits.
 type QueueRow struct {
 	IntentRow
@@ -152,6 +164,9 @@ type QueueRow struct {
 	// Why is the decision's sentence.
 	Why      string  `json:"why,omitempty"`
 	Rejected []Count `json:"rejected,omitempty"`
+	// BlockedBy are the tenants that hold GPUs which it waits for, who holds most first;
+	// none where nothing that is large enough is too full.
+	BlockedBy []Holder `json:"blockedBy,omitempty"`
 	// Near are offers that fail one requirement, Try changes that place the intent.
 	Near []string `json:"near,omitempty"`
 	Try  []string `json:"try,omitempty"`

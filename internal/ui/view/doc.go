@@ -8,6 +8,7 @@
 //	query.go      which part of a list is wanted
 //	fleet.go, intents.go, contracts.go, providers.go, flavors.go,
 //	tenants.go, queue.go, cost.go, commits.go, calendar.go   one page each
+//	blocked.go    who holds what the queue waits for
 //	levels.go     figures of the whole fleet, for metrics
 //	sla.go        which contracts break their intent's sla now
 //

@@ -25,6 +25,9 @@ type QueueRow struct {
 	// Why is the decision's sentence.
 	Why      string  `json:"why,omitempty"`
 	Rejected []Count `json:"rejected,omitempty"`
+	// BlockedBy are the tenants that hold GPUs which it waits for, who holds most first;
+	// none where nothing that is large enough is too full.
+	BlockedBy []Holder `json:"blockedBy,omitempty"`
 	// Near are offers that fail one requirement, Try changes that place the intent.
 	Near []string `json:"near,omitempty"`
 	Try  []string `json:"try,omitempty"`
@@ -68,7 +71,9 @@ func positionOf(r *QueueRow) int {
 // Queue is a page of the intents that wait and are seen.
 func (m *Model) Queue(s Sight, q Query) List[QueueRow] {
 	text := strings.ToLower(q.Text)
-	return listOf(m.queue, q, func(r *QueueRow) bool {
+	l := listOf(m.queue, q, func(r *QueueRow) bool {
 		return s.Of(r.Tenant) && (q.Tenant == "" || q.Tenant == r.Tenant) && has(text, r.Tenant+"/"+r.Name, r.Why, r.Reason, r.GPU)
 	})
+	m.blocked(s, l.Items)
+	return l
 }
