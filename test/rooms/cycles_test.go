@@ -24,7 +24,6 @@ import (
 var tangled = map[string]int{
 	"planner/contend": 4, // who gives way, when, and what is kept meanwhile are found by trying each other
 	"planner/match":   4, // a class is made, priced and listed lazily
-	"planner":         2, // a round is read again by the denials that the first reading leaves
 	"planner/place":   3, // a job is filled task by task, in a domain, or with its unit
 }
 
