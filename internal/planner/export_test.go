@@ -166,7 +166,11 @@ func DecideWithin(w draft.World, budget int64) *draft.Plan {
 	r := newRound(&w)
 	r.Match.Budget = budget
 	r.decide()
-	return r.Plan
+	return agree(r, func(r *round, marks map[string]draft.RefusalMark) *round {
+		next := fromNothing(r, marks)
+		next.Match.Budget = budget
+		return next
+	}).Plan
 }
 
 // BookWithin decides the bookings of a world while what is known of each offer may take so

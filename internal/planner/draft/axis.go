@@ -99,12 +99,12 @@ func (a *ahead) count(o *inventory.Offer, before, after *v1alpha1.Contract) {
 // noteAhead keeps ahead when a contract was put (1), or a put was taken back (-1).
 func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha1.Contract, put int) {
 	if before != nil && before.Status.Phase == v1alpha1.PhaseBooked {
-		r.counts.bookings--
+		r.moreBooked--
 	}
 	if after != nil && after.Status.Phase == v1alpha1.PhaseBooked {
-		r.counts.bookings++
+		r.moreBooked++
 	}
-	r.counts.puts++
+	r.touched++
 	if r.ahead == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func noteAhead(r *Draft, o *inventory.Offer, name string, before, after *v1alpha
 
 // Puts counts the contracts that were put on offers, and those that were taken back: while
 // it stands, what was summed up of contracts stands.
-func (r Axis) Puts() int { return r.counts.puts }
+func (r Axis) Puts() int { return r.touched }
 
 // HasBookings reports whether capacity of an offer, or of one of its pool, is booked.
 func (r Axis) HasBookings(o *inventory.Offer) bool {
@@ -122,4 +122,4 @@ func (r Axis) HasBookings(o *inventory.Offer) bool {
 }
 
 // AnyBookings reports whether any capacity of the market is booked.
-func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.counts.bookings > 0 }
+func (r Axis) AnyBookings() bool { return r.W.Ledger.Booked()+r.moreBooked > 0 }

@@ -50,9 +50,8 @@ type Draft struct {
 	Advances int
 	Turns    int
 	ahead    *ahead
-	// counts is how many bookings there are more than in the ledger, and how often a contract
-	// was put on an offer or taken back.
-	counts struct{ bookings, puts int }
+	// moreBooked is how many bookings there are more than in the ledger.
+	moreBooked int
 	// lent are the contracts whose capacity seems free.
 	lent map[string]bool
 }

@@ -31,6 +31,9 @@ type journal struct {
 	// marks are open, the newest last; made numbers them.
 	marks []openMark
 	made  int
+	// touched counts the contracts that were put on offers, and those that were taken back:
+	// it counts up whatever is rolled back.
+	touched int
 }
 
 type kind uint8
