@@ -20,6 +20,12 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 			return g != nil && g.Count == count && g.Vendor == vendor && strings.Join(g.Models, ",") == strings.Join(models, ",") && len(s.Resources.Named) == 0
 		})
 	}
+	mig := func(count int32, profile string) func(*Fleet) bool {
+		return spec(func(s *v1alpha1.IntentSpec) bool {
+			g := s.Resources.GPU
+			return g != nil && g.Count == count && g.Vendor == "nvidia" && g.Profile == profile && len(s.Resources.Named) == 0
+		})
+	}
 	hours := func(n float64) func(*Fleet) bool {
 		return spec(func(s *v1alpha1.IntentSpec) bool { return s.Schedule.Duration.Hours() == n })
 	}
@@ -81,12 +87,27 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 			p := f.Flavors[0].Spec.Price
 			return p.PerHour["cpu"].String() == "0.03" && p.Reserved.Term.Hours() == 720
 		}},
-		"GPUs as pods ask":         row("resources: {nvidia.com/gpu: 2}", "", gpu(2, "nvidia")),
-		"GPUs as pods ask, text":   row(`resources: {amd.com/gpu: "1"}`, "", gpu(1, "amd")),
-		"GPUs twice":               row("resources: {nvidia.com/gpu: 1, gpu: H100}", "intents/vision/b.yaml:4:19: spec.resources: nvidia.com/gpu asks for GPUs a second time; write gpu alone", nil),
-		"GPUs of two vendors":      row("resources: {nvidia.com/gpu: 1, amd.com/gpu: 1}", "nvidia.com/gpu asks for GPUs a second time", nil),
-		"half a GPU as pods ask":   row("resources: {nvidia.com/gpu: 500m}", `spec.resources.nvidia.com/gpu: "500m": must be a whole number`, nil),
-		"no GPU as pods ask":       row("resources: {nvidia.com/gpu: 0}", "a count of 0 asks for no GPU; leave gpu out where none is wanted", nil),
+		"GPUs as pods ask":       row("resources: {nvidia.com/gpu: 2}", "", gpu(2, "nvidia")),
+		"GPUs as pods ask, text": row(`resources: {amd.com/gpu: "1"}`, "", gpu(1, "amd")),
+		"GPUs twice":             row("resources: {nvidia.com/gpu: 1, gpu: H100}", "intents/vision/b.yaml:4:19: spec.resources: nvidia.com/gpu asks for GPUs a second time; write gpu alone", nil),
+		"GPUs of two vendors":    row("resources: {nvidia.com/gpu: 1, amd.com/gpu: 1}", "nvidia.com/gpu asks for GPUs a second time", nil),
+		"half a GPU as pods ask": row("resources: {nvidia.com/gpu: 500m}", `spec.resources.nvidia.com/gpu: "500m": must be a whole number`, nil),
+		"no GPU as pods ask":     row("resources: {nvidia.com/gpu: 0}", "a count of 0 asks for no GPU; leave gpu out where none is wanted", nil),
+		"MIG as pods ask":        row("resources: {nvidia.com/mig-1g.10gb: 2}", "", mig(2, "1g.10gb")),
+		"MIG as pods ask, text":  row(`resources: {nvidia.com/mig-1g.10gb.me: "1"}`, "", mig(1, "1g.10gb.me")),
+		"MIG of each pod": row("resources: {nvidia.com/mig-1g.10gb: 2}, perPod: {nvidia.com/mig-1g.10gb: 1}", "", spec(func(s *v1alpha1.IntentSpec) bool {
+			return s.PerPod != nil && s.PerPod.GPUs == 1 && len(s.PerPod.Named) == 0
+		})),
+		"MIG as pods ask, otherwise": row(plain+`, alternatives: [{nvidia.com/mig-3g.40gb: 1}]`, "", spec(func(s *v1alpha1.IntentSpec) bool {
+			return s.Alternatives[0].GPU != nil && s.Alternatives[0].GPU.Profile == "3g.40gb" && len(s.Alternatives[0].Named) == 0
+		})),
+		"MIG twice":                row("resources: {nvidia.com/mig-1g.10gb: 1, gpu: H100}", "intents/vision/b.yaml:4:19: spec.resources: nvidia.com/mig-1g.10gb asks for GPUs a second time; write gpu alone, such as gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}", nil),
+		"MIG of two profiles":      row("resources: {nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-2g.20gb: 1}", "nvidia.com/mig-2g.20gb asks for GPUs a second time", nil),
+		"MIG and a whole GPU":      row("resources: {nvidia.com/gpu: 1, nvidia.com/mig-1g.10gb: 1}", "nvidia.com/mig-1g.10gb asks for GPUs a second time", nil),
+		"half an instance":         row("resources: {nvidia.com/mig-1g.10gb: 500m}", `spec.resources.nvidia.com/mig-1g.10gb: "500m": must be a whole number`, nil),
+		"less than no instance":    row("resources: {nvidia.com/mig-1g.10gb: -1}", `spec.resources.nvidia.com/mig-1g.10gb`, nil),
+		"no instance":              row("resources: {nvidia.com/mig-1g.10gb: 0}", "a count of 0 asks for no GPU; leave gpu out where none is wanted", nil),
+		"no profile of MIG":        row("resources: {nvidia.com/mig-small: 1}", `nvidia.com/mig-small: "small" is not a MIG profile; write for example gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}`, nil),
 		"an empty alternative":     row(plain+", alternatives: [{}]", "spec.alternatives[0] asks for what spec.resources asks for", nil),
 		"a no-break space":         row("resources: {\u00a0cpu: 1}", `unknown resource "\u00a0cpu": a no-break space (U+00A0) is next to cpu`, nil),
 		"count before the model":   row("resources: {gpu: 8xH100}", "", gpu(8, "", "H100")),
@@ -111,6 +132,10 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"moveAfter of no gang":    row(plain+", gang: false, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false or a split", nil),
 		"moveAfter, no number":    row(plain+", update: {moveAfter: soon}", `spec.update.moveAfter: "soon" is not a duration`, nil),
 		"a model misspelt":        row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
+		"a size without its unit": row("resources: {gpu: \"A100-80:1\"}", `unknown GPU model "A100-80" (did you mean A100-80GB?)`, nil),
+		"a model in words":        row("resources: {gpu: H100 SXM}", `spec.resources.gpu: "H100 SXM": a model has no spaces; write "H100-SXM"`, nil),
+		"a model and its memory":  row("resources: {gpu: a100 80gb}", `"a100 80gb": a model has no spaces; write "a100:80gb"`, nil),
+		"a model, joined":         row("resources: {gpu: h100_sxm5}", "", gpu(0, "", "h100_sxm5")),
 		"a model of nobody":       row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
 		"replicas in quotes":      row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
 		"replicas in words":       row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),

@@ -130,7 +130,7 @@ func (c *checker) replicas(s *v1alpha1.IntentSpec) {
 
 var (
 	capabilityForm = regexp.MustCompile(`^\d+(\.\d+)?$`)
-	profileForm    = regexp.MustCompile(`^\d+c\.\d+g\.\d+gb(\+me)?$|^\d+g\.\d+gb(\+(me|gfx|me\.all))?$`)
+	profileForm    = regexp.MustCompile(`^\d+c\.\d+g\.\d+gb([+.]me)?$|^\d+g\.\d+gb([+.](me|gfx|me\.all))?$`)
 )
 
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {

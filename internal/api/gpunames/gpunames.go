@@ -2,6 +2,7 @@ package gpunames
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -243,6 +244,14 @@ func Known(name string) bool {
 	}
 	vendor, rest := brand(sharedWord.ReplaceAllString(migWord.ReplaceAllString(s, ""), ""))
 	return find(rest, vendor) != nil
+}
+
+// Sold reports whether a model of the table, by any of its names, is sold with a memory of
+// that many GB.
+func Sold(name string, gb int64) bool {
+	vendor, rest := brand(strings.ToLower(strings.TrimSpace(name)))
+	f := find(rest, vendor)
+	return f != nil && slices.Contains(f.sizes, gb)
 }
 
 // Models are the models of the table without their vendors, in capitals as people write

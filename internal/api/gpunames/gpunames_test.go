@@ -154,3 +154,14 @@ func TestNormalisedNamesStay(t *testing.T) {
 		}
 	})
 }
+
+func TestSold(t *testing.T) {
+	for name, gb := range map[string]int64{"A100": 80, "nvidia-a100": 40, "H100 SXM": 94, "rtx-4090": 24} {
+		if !gpunames.Sold(name, gb) || gpunames.Sold(name, gb+1) {
+			t.Errorf("%s: of %d GB %t, of %d GB %t; want only the first", name, gb, gpunames.Sold(name, gb), gb+1, gpunames.Sold(name, gb+1))
+		}
+	}
+	if gpunames.Sold("banana", 80) || gpunames.Sold("", 0) {
+		t.Error("what nobody makes is sold")
+	}
+}

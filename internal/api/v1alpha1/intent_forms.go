@@ -98,25 +98,19 @@ func (r ResourceRequest) Over(base ResourceRequest) ResourceRequest {
 	return out
 }
 
-// gpuResources are the names under which pods ask for a vendor's whole GPUs.
-var gpuResources = map[string]string{
-	"nvidia.com/gpu": "nvidia", "amd.com/gpu": "amd", "gpu.intel.com/i915": "intel", "gpu.intel.com/xe": "intel",
-}
-
-// GPUVendorOf is the vendor whose whole GPUs pods ask for under a resource's name, ""
-// for any other name.
-func GPUVendorOf(resource string) string { return gpuResources[resource] }
-
 // gpusByResource takes what is asked for by the name that pods have for it as GPUs of
-// that vendor.
+// that vendor, or as instances of that MIG profile.
 func (r *ResourceRequest) gpusByResource(raw map[string]json.RawMessage) error {
 	for _, name := range sortedKeys(raw) {
-		vendor := GPUVendorOf(name)
-		if vendor == "" {
+		vendor, profile, is := gpuforms.ByResource(name)
+		if !is {
 			continue
 		}
+		if strings.Contains(name, "/mig-") && !gpuforms.IsProfile(profile) {
+			return fmt.Errorf("%s: %q is not a MIG profile; write for example %s", name, profile, gpuforms.Object(1, vendor, "1g.10gb"))
+		}
 		if r.GPU != nil {
-			return fmt.Errorf("%s asks for GPUs a second time; write gpu alone, such as gpu: {count: %d, vendor: %s}", name, max(r.GPU.Count, 1), vendor)
+			return fmt.Errorf("%s asks for GPUs a second time; write gpu alone, such as %s", name, gpuforms.Object(max(r.GPU.Count, 1), vendor, profile))
 		}
 		text, err := quantityText(raw[name])
 		if err != nil {
@@ -125,11 +119,11 @@ func (r *ResourceRequest) gpusByResource(raw map[string]json.RawMessage) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		switch {
 		case err != nil || n < 0:
-			return fmt.Errorf("%s: %q is not a whole number of GPUs; write for example gpu: {count: 1, vendor: %s}", name, text, vendor)
+			return fmt.Errorf("%s: %q is not a whole number of GPUs; write for example %s", name, text, gpuforms.Object(1, vendor, profile))
 		case n == 0:
 			return fmt.Errorf("%s: %w", name, errNoGPUs)
 		}
-		r.GPU = &GPURequest{Count: int32(n), Vendor: vendor}
+		r.GPU = &GPURequest{Count: int32(n), Vendor: vendor, Profile: profile}
 		delete(raw, name)
 	}
 	return nil
@@ -137,7 +131,7 @@ func (r *ResourceRequest) gpusByResource(raw map[string]json.RawMessage) error {
 
 // UnmarshalJSON reads a map of quantities in which gpu may be an object, a
 // short form or a count. A vendor's GPUs may stand under the name that pods have for
-// them (nvidia.com/gpu), in place of gpu.
+// them (nvidia.com/gpu, nvidia.com/mig-1g.10gb), in place of gpu.
 func (r *ResourceRequest) UnmarshalJSON(b []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -298,6 +292,8 @@ func ParseGPU(s string) (GPURequest, error) {
 				return g, fmt.Errorf("%q names models twice; separate alternatives by commas", s)
 			}
 			g.Models = strings.Split(tok, ",")
+		case gpuforms.Joined(tok) != "":
+			return g, fmt.Errorf("%q: a model has no spaces; write %q", s, gpuforms.Joined(tok))
 		default:
 			return g, fmt.Errorf("%q: do not understand %q; write model, count and memory separated by colons, such as \"A100:8:40GB..\"", s, tok)
 		}

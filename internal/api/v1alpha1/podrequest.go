@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 )
 
 // perPod is the key of a PodRequest among the quantities of an alternative.
@@ -23,7 +25,7 @@ type PodRequest struct {
 var errPodGPUs = errors.New("write how many GPUs a pod has as a whole number from 1, such as gpu: 1; which GPUs they are is written under resources")
 
 // UnmarshalJSON reads a map of quantities in which gpu is a count. A vendor's GPUs may
-// stand under the name that pods have for them (nvidia.com/gpu).
+// stand under the name that pods have for them (nvidia.com/gpu, nvidia.com/mig-1g.10gb).
 func (p *PodRequest) UnmarshalJSON(b []byte) error {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(b, &raw); err != nil {
@@ -31,7 +33,7 @@ func (p *PodRequest) UnmarshalJSON(b []byte) error {
 	}
 	*p = PodRequest{}
 	for _, name := range sortedKeys(raw) {
-		if name != GPU && GPUVendorOf(name) == "" {
+		if _, _, is := gpuforms.ByResource(name); name != GPU && !is {
 			continue
 		}
 		if p.GPUs > 0 {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
@@ -85,13 +86,34 @@ func (m *Models) Unknown(model string) string {
 	}
 	known, offered := gpunames.Models(), m.Offered()
 	text := fmt.Sprintf("unknown GPU model %q", model)
-	if near := nearest.Of(bare(model), append(bareAll(offered), known...)); near != "" {
+	near := nearest.Of(bare(model), append(bareAll(offered), known...))
+	if sized := sized(bare(model)); sized != "" {
+		near = sized
+	}
+	if near != "" {
 		text += fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	if len(offered) > 0 {
 		text += "; offered by files of this fleet: " + list(bareAll(offered))
 	}
 	return text + "; known: " + list(known)
+}
+
+// beginning is a name that begins with a model, which a number may follow that is no model of its own.
+var beginning = regexp.MustCompile(`^([A-Z]+[0-9]+[A-Z]*|[A-Z]+[-_ ][0-9]+)(?:[-_ ]?([0-9]{2,3})(?:[-_ ].*)?|[-_ ].*)$`)
+
+// sized is the known model that a longer name in capitals begins with, with the memory
+// that a number without a unit means if the model is sold with it: A100-80 is A100-80GB;
+// "" where it begins with none.
+func sized(model string) string {
+	m := beginning.FindStringSubmatch(model)
+	if m == nil || !gpunames.Known(m[1]) {
+		return ""
+	}
+	if gb, err := strconv.ParseInt(m[2], 10, 64); err == nil && gpunames.Sold(m[1], gb) {
+		return m[1] + "-" + m[2] + "GB"
+	}
+	return m[1]
 }
 
 // bare is a model without its vendor, in capitals, as people write it.

@@ -35,6 +35,8 @@ func TestUnknownModels(t *testing.T) {
 	m.Offer("acme-warp9")
 	for model, want := range map[string]string{
 		"H100": "", "nvidia-h100": "", "any": "", "": "", "NVIDIA-H100-80GB-HBM3": "", "A100-80GB": "", "Acme-Warp9": "",
+		"RTX4090": "", "L40s": "", "h100_sxm5": "", "H100 SXM": "", "a100 80gb": "", "H100-SXM5-80GB": "",
+		"A100-80": "(did you mean A100-80GB?)", "nvidia-a100_40": "(did you mean A100-40GB?)", "A100-77": "(did you mean A100?)", "h100-quick": "(did you mean H100?)", "V100-32-SXM": "(did you mean V100-32GB?)", "RTX-4090-turbo": "(did you mean RTX-4090?)",
 		"H1O0": "did you mean H100?", "nvidia-h10O": "did you mean H100?", "acme-warp": "did you mean ACME-WARP9?", "banana": `unknown GPU model "banana"; offered by files of this fleet: ACME-WARP9; known: B300`,
 	} {
 		if got := m.Unknown(model); !strings.Contains(got, want) || (got == "") != (want == "") {

@@ -1,0 +1,42 @@
+package gpuforms
+
+import "testing"
+
+func TestByResource(t *testing.T) {
+	for name, want := range map[string]string{
+		"nvidia.com/gpu": "gpu: {count: 1, vendor: nvidia}", "amd.com/gpu": "gpu: {count: 1, vendor: amd}", "gpu.intel.com/xe": "gpu: {count: 1, vendor: intel}",
+		"nvidia.com/mig-1g.10gb": "gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}", "nvidia.com/mig-1g.10gb.me": "gpu: {count: 1, vendor: nvidia, profile: 1g.10gb.me}",
+		"nvidia.com/gpu.shared": "", "google.com/tpu": "", "rdma/hca": "", "gpu": "", "cpu": "", "amd.com/mig-1g.10gb": "",
+	} {
+		vendor, profile, is := ByResource(name)
+		got := ""
+		if is {
+			got = Object(1, vendor, profile)
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestIsProfile(t *testing.T) {
+	for token, want := range map[string]bool{
+		"1g.10gb": true, "1g.10gb+me": true, "1g.10gb.me": true, "1c.3g.40gb": true, "7g.80gb": true,
+		"": false, "small": false, "10gb": false, "1g": false, "1g.10gb.": false,
+	} {
+		if got := IsProfile(token); got != want {
+			t.Errorf("%q: got %t, want %t", token, got, want)
+		}
+	}
+}
+
+func TestJoined(t *testing.T) {
+	for token, want := range map[string]string{
+		"H100 SXM": "H100-SXM", "a100 80gb": "a100:80gb", "H100 8": "H100:8", "H100 SXM 8": "H100-SXM:8", "RTX 4090": "RTX-4090", "A100 80": "A100-80",
+		"H100": "", "": "", "H100 {}": "", "a, b": "",
+	} {
+		if got := Joined(token); got != want {
+			t.Errorf("%q: got %q, want %q", token, got, want)
+		}
+	}
+}
