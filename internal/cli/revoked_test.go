@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
-	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
 // A list of revoked certificates that was to be renewed stays in force, and the log says so.
@@ -40,7 +39,7 @@ func TestDaemon_ListOfRevokedIsOld(t *testing.T) {
 	}
 	var lines logtest.Lines
 	now := time.Now()
-	d := &daemon{log: lines.Logger(), certs: certs, revocations: new(server.Revocations), now: func() time.Time { return now }}
+	d := &daemon{log: lines.Logger(), certs: certs, now: func() time.Time { return now }}
 	revoke := func() {
 		t.Helper()
 		if err := d.revoke(crl); err != nil || d.revocations.Len() != 1 {
