@@ -38,8 +38,6 @@ func TestDelivery(t *testing.T) {
 	t.Run("two daemons", func(t *testing.T) { testTwoDaemons(t, access) })
 	t.Run("a hanging cluster delays nobody", func(t *testing.T) { testHanging(t, access) })
 	t.Run("answers that stall", func(t *testing.T) { testStalls(t, access) })
-	t.Run("no peering", func(t *testing.T) { testNoPeering(t, access) })
-	t.Run("the grace is over", func(t *testing.T) { testGraceIsOver(t, access) })
 }
 
 func testApply(t *testing.T, access testAccess) {
