@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 )
 
 // running is a daemon of a test, with its log.
@@ -130,6 +132,8 @@ func TestRun_WaitsForGitAtItsStart(t *testing.T) {
 		// With a local copy the branch is known, and the loop itself waits.
 		if waits := strings.Contains(d.logged(), "the daemon waits"); waits != (name == "without a local copy") {
 			t.Errorf("%s: %s", name, d.logged())
+		} else if waits {
+			logtest.Wants(t, d.logged(), "FB1057")
 		}
 		move(away, bare)
 		d.await("/readyz", http.StatusOK)
