@@ -9,13 +9,13 @@ import (
 // githubOwner is the form of an account's name.
 var githubOwner = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,37}[a-z0-9])?$`)
 
-// Where releases are is one value, URL or URL#REGISTRY:
+// URL is the first part of the one value that says where releases are, URL or URL#REGISTRY:
 //
 //	https://github.com/acme/fleetbroker/releases/download
 //	https://dl.example.org/fleetbroker#registry.example.org/tools
 //
-// URL is its first part: below it each version has a directory with its archives and its
-// chart. It has no slash at its end, and is "" for "".
+// Below it, each version has a directory with its archives and its chart. It has no slash
+// at its end, and is "" for "".
 func URL(releases string) string {
 	u, _, _ := strings.Cut(releases, "#")
 	return strings.TrimRight(u, "/")

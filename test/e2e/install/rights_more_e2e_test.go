@@ -276,10 +276,13 @@ func TestTheDaemonAtHomeMayDoItsWorkAndNoMore(t *testing.T) {
 		"say whom a replica hears":     {"create", of("market.fleetbroker.io", "v1alpha1", "heartbeats"), "fleetbroker/two", heartbeat},
 		"advertise in another's space": {"create", adverts, "shop/oslo", advertisement},
 	}
-	envtest.Eventually(t, "the policy to be in force", func(ctx context.Context) bool {
-		return apierrors.IsForbidden(foreign["advertise a provider"].do(ctx, administrator))
+	// Until the binding is in force it is RBAC that refuses, which shows nothing of the policy.
+	const refusal = "only the ServiceAccount fleetbroker of the objects' own namespace writes"
+	envtest.Eventually(t, "binding and policy to be in force", func(ctx context.Context) bool {
+		err := foreign["advertise a provider"].do(ctx, administrator)
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refusal)
 	})
-	mayNot(t, "an administrator", administrator, foreign, "only the ServiceAccount fleetbroker of the objects' own namespace writes")
+	mayNot(t, "an administrator", administrator, foreign, refusal)
 }
 
 // TestTheToolsMayApplyAndNoMore asks as the accounts that Flux and Argo CD act as: who
