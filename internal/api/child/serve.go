@@ -76,7 +76,7 @@ func serve(in io.Reader, out io.Writer, work func([]byte, Tell) ([]byte, error))
 // limit holds the process to the bounds. The limit of processor time counts from
 // the start of the process.
 func (b Bounds) limit() error {
-	debug.SetMemoryLimit(int64(b.Memory / 2)) //nolint:gosec // where the collector begins to work hard
+	debug.SetMemoryLimit(int64(b.Memory / 4 * 3)) //nolint:gosec // where the collector begins to work hard; at half, it took most of the time of a build that ends for memory
 	limit := syscall.Rlimit{}
 	if dataLimited {
 		if err := syscall.Getrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
