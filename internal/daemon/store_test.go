@@ -148,20 +148,34 @@ func TestStoreFlags_OpenOutOfReach(t *testing.T) {
 	if err := l.Close(); err != nil { // nobody listens there
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	text := "apiVersion: v1\nkind: Config\nclusters: [{name: home, cluster: {server: \"https://" + at + "\"}}]\nusers: [{name: broker, user: {token: x}}]\n" +
 		"contexts: [{name: home, context: {cluster: home, user: broker}}]\ncurrent-context: home\n"
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var lines logtest.Lines
-	flags := StoreFlags{kind: storeAuto, kubeconfig: kubeconfig, namespace: "fleetbroker"}
-	s, err := flags.Open(t.Context(), StoreOptions{Identity: "broker-0", Market: market.New(market.Options{Now: time.Now}), Log: lines.Logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, lines := openAuto(t, []byte(text))
 	if _, shared := s.Store.(*store.Shared); !shared {
 		t.Errorf("the store is a %T, want the cluster's", s.Store)
 	}
 	lines.Wants(t, "FB1065")
+}
+
+// openAuto opens the store that a kubeconfig leads to, where none is asked for by name, and
+// returns what was logged.
+func openAuto(t *testing.T, kubeconfig []byte) (*Shared, *logtest.Lines) {
+	t.Helper()
+	lines := &logtest.Lines{}
+	s, err := openStore(t, storeAuto, kubeconfig, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, lines
+}
+
+// openStore opens a store of a kind by a kubeconfig.
+func openStore(t *testing.T, kind string, kubeconfig []byte, lines *logtest.Lines) (*Shared, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := StoreFlags{kind: kind, kubeconfig: file, namespace: "fleetbroker"}
+	return flags.Open(t.Context(), StoreOptions{Identity: "broker-0", Market: market.New(market.Options{Now: time.Now}), Log: lines.Logger()})
 }
