@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Who has no kubeconfig is told so, and not of variables that the command does not read.
+// Without a kubeconfig the error says so, and names no variable that the command does not read.
 func TestAdmin_WithoutKubeconfig(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

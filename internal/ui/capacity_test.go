@@ -281,7 +281,7 @@ func TestCapacity_CancelsOnABigFleet(t *testing.T) {
 	}
 	d.look(ada)
 	if len(simulating(t)) != 1 {
-		t.Fatal("it ended though nobody who may has cancelled it")
+		t.Fatal("it ended, and nobody with the right to cancel it did")
 	}
 	if w := send(at+"/cancel", url.Values{"token": {token}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/capacity" {
 		t.Fatalf("cancelled: %d %.300s", w.Code, w.Body)

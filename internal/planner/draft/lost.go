@@ -9,7 +9,7 @@ import (
 )
 
 // MoveAfter is how long a lost replica of a job waits for room in its gang's domain before
-// all of the gang moves, 0 for ever, and the field that says so.
+// all of the gang moves, 0 for never, and the field that says so.
 func MoveAfter(r *Draft, j *Job) (wait time.Duration, field string) {
 	if u := j.In.Spec.Update; u != nil && u.MoveAfter.Duration > 0 {
 		return u.MoveAfter.Duration, "update.moveAfter"
