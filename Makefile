@@ -4,6 +4,9 @@ GO ?= go
 # As they are installed, and linked in half the time: with cgo, the package plugin
 # that kustomize imports has the C linker link each program and each test.
 export CGO_ENABLED ?= 0
+# As releases are built, so that what was compiled for one is there for the other, and
+# for each checkout.
+export GOFLAGS ?= -trimpath
 # How many packages are tested at once: several run servers of their own.
 PACKAGES_AT_ONCE ?= 2
 # More flags for go test, for example TESTFLAGS='-run TestOversell -v'.
@@ -51,8 +54,9 @@ programs: ## stop where a program that the tests call is missing, with the comma
 	@missing=; for p in $(PROGRAMS); do command -v "$${p%%=*}" >/dev/null || missing="$$missing $${p#*=}"; done; \
 	[ -z "$$missing" ] || { echo "missing programs; install them: apt-get install$$missing (.ci/run does)" >&2; exit 1; }
 
-test: programs vet lint tools ## everything CI runs
-	$(GO) test -tags e2e -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
+# lint holds go vet's rules too, for tests as well, so neither vet nor go test looks once more.
+test: programs lint tools ## everything CI runs
+	$(GO) test -tags e2e -vet off -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
 
 test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/policies -run TestForms -full

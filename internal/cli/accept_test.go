@@ -26,10 +26,6 @@ type owner struct {
 // newOwner has the entry of a source with more in it.
 func newOwner(t *testing.T, more string, hosts ...string) *owner {
 	t.Helper()
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/fleetbroker").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
 	git, err := env.StartGitHTTP(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +47,7 @@ func newOwner(t *testing.T, more string, hosts ...string) *owner {
 	}
 	hosts = append(hosts, strings.TrimPrefix(server.URL, "https://"))
 	o := &owner{
-		built: newBuilt(t, filepath.Join(dir, "fleetbroker")), own: t.TempDir(), server: git, creds: filepath.Join(creds, "own"),
+		built: newBuilt(t), own: t.TempDir(), server: git, creds: filepath.Join(creds, "own"),
 		flags: []string{"--source-hosts", strings.Join(hosts, ","), "--source-credentials-dir", creds},
 	}
 	policy, err := os.ReadFile(filepath.Join(o.work, "fleet.yaml"))
@@ -95,6 +91,7 @@ func (o *owner) copied() string {
 // rewritten source is frozen, another commit than its head is not accepted, its head is,
 // and the daemon goes on from there; audit and replay hold over all of it.
 func TestAccept_GoesOnFromARewrittenHistory(t *testing.T) {
+	t.Parallel()
 	o := newOwner(t, "")
 	first := o.ask("first")
 	o.once("daemon", o.flags...)

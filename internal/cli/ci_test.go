@@ -32,6 +32,7 @@ type job struct {
 // ledger branch and a change, and against a forge that keeps comments. What the
 // runner does itself (checking out, installing Go) is done by the test.
 func TestWorkflowsRun(t *testing.T) {
+	t.Parallel()
 	for name, forge := range map[string]struct {
 		path, api, token string
 		run              func(c *ci, t *testing.T) map[string]error

@@ -72,6 +72,7 @@ func (c *installer) run() (installed bool, err error) {
 // The step that installs the program takes the version that is written there,
 // and none whose checksum is another.
 func TestWorkflows_InstallByVersionAndChecksum(t *testing.T) {
+	t.Parallel()
 	proxy := moduleProxy(t)
 	for name := range ciFiles {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +127,7 @@ func releases(t *testing.T, archive []byte, sums *string, asked *int) (url strin
 // checksum is, nor one that SHA256SUMS does not list. GitHub's cache keeps the archive where
 // there is a checksum, and nothing without; the others have none.
 func TestWorkflows_InstallFromReleases(t *testing.T) {
+	t.Parallel()
 	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive))
 	for name := range ciFiles {
@@ -175,6 +177,7 @@ func TestWorkflows_InstallFromReleases(t *testing.T) {
 
 // What the branch brings, and what another pull request left in the cache, is not run.
 func TestWorkflows_NoProgramOfTheBranch(t *testing.T) {
+	t.Parallel()
 	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
 	bad := "#!/bin/sh\necho mine\n"
 	for name := range ciFiles {
@@ -204,6 +207,7 @@ func TestWorkflows_NoProgramOfTheBranch(t *testing.T) {
 // the system's are not taken, a link or a pipe in the archive's place is not read, and what
 // lies in the checkout is gone with it.
 func TestWorkflows_NothingOfTheCacheIsRun(t *testing.T) {
+	t.Parallel()
 	archive := tarOf(t, "fleetbroker", "#!/bin/sh\necho v0.1.0\n")
 	sum := fmt.Sprintf("%x", sha256.Sum256(archive))
 	sums, asked := sum+"  "+archiveName+"\n", 0

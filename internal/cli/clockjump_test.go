@@ -19,6 +19,7 @@ import (
 // how much its clock is wrong, writes nothing, and goes on when it is right again:
 // the git server's answers carry the time. What it holds keeps its term.
 func TestRun_WritesNothingByAClockThatJumped(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bare := laidOut(t, dir)
 	server := envtest.Git(t)

@@ -37,6 +37,7 @@ import (
 // The install base's rights are enough for `status` and for delivery on a real
 // consumer, and no more than that.
 func TestInstallBaseOnAConsumer(t *testing.T) {
+	t.Parallel()
 	rome := envtest.Cluster(t, env.ClusterOptions{Name: "rome"})
 	ctx := t.Context()
 	if err := env.InstallLiqoCRDs(ctx, rome.Config); err != nil {

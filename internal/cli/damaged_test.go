@@ -57,6 +57,7 @@ func damage(t *testing.T, state, part string, content []byte) (files int) {
 // accepted.json is set aside and named, a damaged cache is made again, and the
 // daemon becomes ready and goes on with the same ledger.
 func TestRun_StartsWithDamagedState(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bare, state := laidOut(t, dir), filepath.Join(dir, "state")
 	ledger := func() string {
@@ -113,6 +114,7 @@ func TestRun_StartsWithDamagedState(t *testing.T) {
 // on /readyz with its path and reason and in a metric, for as long as it lasts; it
 // is logged once, and decisions go on.
 func TestRun_SaysThatItsStateDirectoryCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	bare, state := laidOut(t, dir), filepath.Join(dir, "state")
 	if err := os.Mkdir(state, 0o700); err != nil {

@@ -257,6 +257,7 @@ var ruleCases = []ruleCase{
 // Each alert fires when what it is about is so, and not before, by Prometheus's own
 // evaluation.
 func TestAlertsFire(t *testing.T) {
+	t.Parallel()
 	promtool, err := tools.Find(t.Context(), "promtool", os.Stderr)
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,15 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(cli.Run(context.Background(), s, os.Args[1:]))
 	}
-	testscript.Main(m, map[string]func(){"fleetbroker": main, "kubectl-fleetbroker": main})
+	testscript.Main(cleaned{m}, map[string]func(){"fleetbroker": main, "kubectl-fleetbroker": main})
+}
+
+// cleaned removes, at the end, what tests have built.
+type cleaned struct{ *testing.M }
+
+func (m cleaned) Run() int {
+	defer cli.RemovePrograms()
+	return m.M.Run()
 }
 
 // Each script is one topic.

@@ -20,19 +20,15 @@ type built struct {
 
 // TestSetAside is of the real program: what a team pushes really kills its child.
 func TestSetAside(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../../cmd/fleetbroker").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	program := filepath.Join(dir, "fleetbroker")
-	t.Run("ByTheRealProgram", func(t *testing.T) { setAsideWhileRunning(newBuilt(t, program)) })
-	t.Run("AfterADeath", func(t *testing.T) { setAsideAfterADeath(newBuilt(t, program)) })
+	t.Parallel()
+	t.Run("ByTheRealProgram", func(t *testing.T) { setAsideWhileRunning(newBuilt(t)) })
+	t.Run("AfterADeath", func(t *testing.T) { setAsideAfterADeath(newBuilt(t)) })
 }
 
-func newBuilt(t *testing.T, program string) *built {
+func newBuilt(t *testing.T) *built {
 	t.Helper()
 	dir := t.TempDir()
-	b := &built{t: t, program: program, work: filepath.Join(dir, "fleet"), remote: filepath.Join(dir, "fleet.git")}
+	b := &built{t: t, program: program(t), work: filepath.Join(dir, "fleet"), remote: filepath.Join(dir, "fleet.git")}
 	b.run("", b.program, "init", b.work)
 	b.git("init", "-q", "-b", "main", ".")
 	b.push()

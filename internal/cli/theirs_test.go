@@ -34,6 +34,7 @@ func signed(secret, payload string) string {
 // webhooks by that source's secret, and shows its state in metrics, to status and on the
 // dashboard; what freezes is shown as that.
 func TestRun_LooksAfterASourcesPullRequests(t *testing.T) {
+	t.Parallel()
 	fake := forgetest.GitHub(t)
 	at, err := url.Parse(fake.URL)
 	if err != nil {

@@ -100,6 +100,7 @@ func (r *running) end() {
 // A start while git is out of reach waits, alive and not ready, and says why:
 // without a local copy, and with one. It goes on once git is back.
 func TestRun_WaitsForGitAtItsStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	work, bare, away, state := filepath.Join(dir, "fleet"), filepath.Join(dir, "fleet.git"), filepath.Join(dir, "away.git"), filepath.Join(dir, "state")
 	if code, out := command(t, "init", work); code != 0 {

@@ -41,18 +41,18 @@ func withPrograms(m *testing.M, bin *string, first []func(context.Context, io.Wr
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	if err := programs(ctx, dir); err != nil {
+	if err := Programs(ctx, dir); err != nil {
 		return 1, fmt.Errorf("build the programs: %w", err)
 	}
 	*bin = dir
 	return m.Run(), nil
 }
 
-// programs builds the programs of this checkout into a directory. Linking them
+// Programs builds fleetbroker and fleet-agent of this checkout into a directory. Linking them
 // takes longer than everything else of a build, so they are linked once, in
 // bin/test, where the go command finds them up to date, and copied from there: what
 // one run of tests has is its own, whatever is built later.
-func programs(ctx context.Context, dir string) error {
+func Programs(ctx context.Context, dir string) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return fmt.Errorf("find the checkout: %w", err)
