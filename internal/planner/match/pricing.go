@@ -34,8 +34,11 @@ type pricer struct {
 	// own: each candidate has a pricing of its own, as its terms need more of it than its
 	// price.
 	own bool
-	// lots are the numbers of the offers' lots, said what was found for each lot, all is all
-	// that was made.
+	// classes counts those that were priced. For the first no lots are numbered, which costs
+	// about as much as the pricing of offers that are all different.
+	classes int
+	// lots are the numbers of the offers' lots, nil for the first class, said what was found
+	// for each lot, all is all that was made.
 	lots []int32
 	said []said
 	all  []*Pricing
@@ -53,21 +56,29 @@ type said struct {
 }
 
 func newPricer(m *Matcher, w *Request, candidates int, in *buffers) *pricer {
-	lots, last := m.lots[flag(w.moves())].Of(m.inventory.Offers())
 	p := &m.pricer
 	*p = pricer{
-		matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), chunk: 64,
-		lots: lots, said: slices.Grow(p.said[:0], int(last)+1)[:last+1], all: p.all[:0],
+		matcher: m, request: w, in: in, own: w.Weights.beyondPrice(), chunk: max(candidates, 1),
+		classes: p.classes + 1, said: p.said[:0], all: p.all[:0],
 	}
+	if p.classes == 1 {
+		return p
+	}
+	lots, last := m.lots[flag(w.moves())].Of(m.inventory.Offers())
+	p.lots, p.said = lots, slices.Grow(p.said, int(last)+1)[:last+1]
 	clear(p.said)
-	if p.own || 4*int(last) > len(lots) {
-		p.chunk = max(candidates, 1)
+	if !p.own && 4*int(last) <= len(lots) {
+		p.chunk = 64
 	}
 	return p
 }
 
 // of is the pricing of the i-th offer; listed: it must be that of the offer.
 func (p *pricer) of(o *inventory.Offer, i int32, listed bool) *Pricing {
+	if p.lots == nil {
+		p.said = append(p.said, said{pricing: p.next(o), first: i, offers: 1})
+		return p.all[len(p.all)-1]
+	}
 	was := &p.said[p.lots[i]]
 	switch was.offers++; {
 	case was.pricing == nil:
