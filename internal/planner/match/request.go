@@ -61,6 +61,8 @@ type CardRequest struct {
 	Memory v1alpha1.MemoryRange
 	vendor, architecture, tier, interconnect,
 	Profile, Sharing string
+	// alike: 1g.10gb+me is 1g.10gb.me.
+	alike      bool
 	capability int
 }
 
@@ -143,6 +145,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 	}
 	if alt.GPU != nil {
 		w.GPU = CardRequestOf(alt.GPU)
+		w.GPU.alike = m.facts.ProfilesAlike
 	}
 	m.AskPods(w, alt.PerPod)
 	w.accelerated = m.asksAccelerators(w)
