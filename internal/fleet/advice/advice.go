@@ -53,7 +53,7 @@ func Unreached(name string, a v1alpha1.Amount) string {
 	case !is || a.IsZero():
 		return ""
 	case err != nil:
-		return err.Error()
+		return strings.TrimPrefix(err.Error(), name+": ")
 	case profile == "":
 		return fmt.Sprintf("intents that ask for %s are read as gpu and do not find it; write gpu: %q under capacity, and gpu: {vendor: %s, model: <model>, resourceName: %s} under spec",
 			name, a.Canonical(name), vendor, name)

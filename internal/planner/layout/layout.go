@@ -196,7 +196,7 @@ func SameNodes(c, next *v1alpha1.ContractSpec) bool {
 // not there.
 func HostsInstead(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) (fits bool) {
 	held := draft.HoldingOf(r, o, c.Metadata.Name, c)
-	return m.HostsInstead(w, o, size, c, &held)
+	return match.HostsInstead(m, w, o, size, c, &held)
 }
 
 // askBy is how a size of an offer is made of pods by that of several alternatives which is

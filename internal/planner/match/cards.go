@@ -7,14 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// Loose reports whether the units that a request comes to may lie on any cards.
-func (g *CardRequest) Loose(have *v1alpha1.FlavorGPU) bool {
-	return g.Share == 0 && IsCut(have)
-}
-
-// IsCut reports whether the units of cards are instances of MIG, each of which lies by itself.
-func IsCut(have *v1alpha1.FlavorGPU) bool { return have.Profile != "" || have.Sharing == "mig" }
-
 // hosts reports whether an offer's cards hold a size as the request wants it laid.
 func hosts(o *inventory.Offer, g *CardRequest, size quantity.Vector) bool {
 	units := size.At(quantity.GPU)
@@ -26,7 +18,7 @@ func hosts(o *inventory.Offer, g *CardRequest, size quantity.Vector) bool {
 
 // HostsInstead reports whether an offer's cards and nodes hold a size of a request as if a
 // contract, which holds so much of its nodes, were not there.
-func (m *Matcher) HostsInstead(w *Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract, held *nodes.Holding) (fits bool) {
+func HostsInstead(m *Matcher, w *Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract, held *nodes.Holding) (fits bool) {
 	o.Cards().Without(inventory.CardsOf(c), func() {
 		o.Nodes().Without(held, func() { fits = hosts(o, w.GPU, size) && m.Packs(w, o, size) })
 	})

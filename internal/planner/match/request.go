@@ -177,6 +177,14 @@ func CardRequestOf(g *v1alpha1.GPURequest) *CardRequest {
 	return out
 }
 
+// Loose reports whether the units that a request comes to may lie on any cards.
+func (g *CardRequest) Loose(have *v1alpha1.FlavorGPU) bool {
+	return g.Share == 0 && IsCut(have)
+}
+
+// IsCut reports whether the units of cards are instances of MIG, each of which lies by itself.
+func IsCut(have *v1alpha1.FlavorGPU) bool { return have.Profile != "" || have.Sharing == "mig" }
+
 // units is how many of a flavor's sellable units the request comes to: a share of
 // a card is rounded up to units.
 func (g *CardRequest) units(perCard int64) int64 {
