@@ -101,6 +101,7 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"MIG as pods ask, otherwise": row(plain+`, alternatives: [{nvidia.com/mig-3g.40gb: 1}]`, "", spec(func(s *v1alpha1.IntentSpec) bool {
 			return s.Alternatives[0].GPU != nil && s.Alternatives[0].GPU.Profile == "3g.40gb" && len(s.Alternatives[0].Named) == 0
 		})),
+		"MIG of no such profile":   row("resources: {nvidia.com/mig-1g.10gb.foo: 1}", `nvidia.com/mig-1g.10gb.foo: "1g.10gb.foo" is not a MIG profile; write for example gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}`, nil),
 		"MIG twice":                row("resources: {nvidia.com/mig-1g.10gb: 1, gpu: H100}", "intents/vision/b.yaml:4:19: spec.resources: nvidia.com/mig-1g.10gb asks for GPUs a second time; write gpu alone, such as gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}", nil),
 		"MIG of two profiles":      row("resources: {nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-2g.20gb: 1}", "nvidia.com/mig-2g.20gb asks for GPUs a second time", nil),
 		"MIG and a whole GPU":      row("resources: {nvidia.com/gpu: 1, nvidia.com/mig-1g.10gb: 1}", "nvidia.com/mig-1g.10gb asks for GPUs a second time", nil),

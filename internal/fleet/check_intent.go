@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -128,11 +129,6 @@ func (c *checker) replicas(s *v1alpha1.IntentSpec) {
 	}
 }
 
-var (
-	capabilityForm = regexp.MustCompile(`^\d+(\.\d+)?$`)
-	profileForm    = regexp.MustCompile(`^\d+c\.\d+g\.\d+gb([+.]me)?$|^\d+g\.\d+gb([+.](me|gfx|me\.all))?$`)
-)
-
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	c.resourceNames(p, r.Named)
 	c.bytes(p, r.Named)
@@ -158,7 +154,7 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 		}
 	}
 	c.oneOf(p.in("sharing"), g.Sharing, "mig", "time-slicing", "mps")
-	if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
+	if g.ComputeCapability != "" && !advice.IsCapability(g.ComputeCapability) {
 		c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"8.0\"", p.in("computeCapability"), g.ComputeCapability)
 	}
 	c.profile(p.in("profile"), g.Profile)
@@ -195,7 +191,7 @@ func (c *checker) nothing(p place, otherwise string) {
 }
 
 func (c *checker) profile(p place, value string) {
-	if value != "" && !profileForm.MatchString(strings.ToLower(value)) {
+	if value != "" && !gpuforms.IsProfile(strings.ToLower(value)) {
 		c.errorf(p, "BadValue", "%s: %q is not a MIG profile; write for example 1g.10gb", p, value)
 	}
 }

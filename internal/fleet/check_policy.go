@@ -15,6 +15,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
@@ -361,6 +362,9 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	s, spec := &f.Spec, at("spec")
 	c.oneOf(spec.in("type"), s.Type, "K8Slice", "VM", "Service", "Sensor")
 	c.resourceNames(spec.in("capacity"), s.Capacity)
+	if name, text := advice.FirstUnreached(s.Capacity); text != "" {
+		c.warnf(spec.in("capacity", name), "NotSold", "spec.capacity.%s: %s", name, text)
+	}
 	c.bytes(spec.in("capacity"), s.Capacity)
 	c.resourceNames(spec.in("used"), s.Used)
 	c.resourceNames(spec.in("scalableTo"), s.ScalableTo)
@@ -382,7 +386,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		if g.ResourceName != "" && (!strings.Contains(g.ResourceName, "/") || !qualified.MatchString(g.ResourceName)) {
 			c.errorf(p.in("resourceName"), "BadName", "%s: %q is not an extended resource; write for example nvidia.com/gpu", p.in("resourceName"), g.ResourceName)
 		}
-		if g.ComputeCapability != "" && !capabilityForm.MatchString(g.ComputeCapability) {
+		if g.ComputeCapability != "" && !advice.IsCapability(g.ComputeCapability) {
 			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
 		}
 		c.profile(p.in("profile"), g.Profile)

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
 
@@ -250,7 +251,7 @@ func (c *checker) sold(f *Fleet, p place, price *v1alpha1.Price, flavors []*v1al
 	warned := map[string]bool{}
 	for _, fl := range flavors {
 		for _, name := range accelerators.Unsold(fl.Spec.Capacity, price, func(name string) bool { return accelerators.Is(name, f.Policy.Accelerators) }) {
-			if !warned[name] {
+			if !warned[name] && advice.Unreached(name, fl.Spec.Capacity[name]) == "" {
 				c.warnf(p.in("perHour"), "NotSold", "%s.perHour names no price for %s, so none of %s is sold; add %s: \"<price an hour>\" (\"0\" sells it for nothing)", p, name, fl.Ref(), name)
 			}
 			warned[name] = true

@@ -64,3 +64,20 @@ func TestTimesBeforeTheFleet(t *testing.T) {
 		}
 	}
 }
+
+// What a flavor's file lists under the name that pods have for GPUs is found by nobody.
+func TestCapacityByTheNameOfPods(t *testing.T) {
+	for capacity, want := range map[string]string{
+		`nvidia.com/mig-1g.10gb: 14`:            `flavors/paris/f.yaml:4:67: spec.capacity.nvidia.com/mig-1g.10gb: intents that ask for nvidia.com/mig-1g.10gb are read as gpu of profile 1g.10gb and do not find it; write gpu: "14" under capacity, and gpu: {vendor: nvidia, model: <model>, sharing: mig, profile: 1g.10gb, unitsPerGPU: <instances of a card>, resourceName: nvidia.com/mig-1g.10gb} under spec`,
+		`amd.com/gpu: 8`:                        `spec.capacity.amd.com/gpu: intents that ask for amd.com/gpu are read as gpu and do not find it; write gpu: "8" under capacity, and gpu: {vendor: amd, model: <model>, resourceName: amd.com/gpu} under spec`,
+		`nvidia.com/mig-small: 2`:               `spec.capacity.nvidia.com/mig-small: "small" is not a MIG profile`,
+		`google.com/tpu: 4, rdma/hca: 8`:        "",
+		`habana.ai/gaudi: 8, nvidia.com/gpu: 0`: "",
+	} {
+		file := group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {type: K8Slice, capacity: {cpu: 64, " + capacity + "}, price: {perHour: {cpu: 1}}}\n"
+		got := strings.Join(diagnostics(read(t, NewReader(), base().with("flavors/paris/f.yaml", file), nil)), "\n")
+		if !strings.Contains(got, want) || strings.Contains(got, "spec.capacity") != (want != "") || want != "" && strings.Contains(got, "names no price") {
+			t.Errorf("%s:\ngot  %q\nwant %q", capacity, got, want)
+		}
+	}
+}

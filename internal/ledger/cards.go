@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strconv"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -23,30 +25,40 @@ func UnitsPerCard(f *v1alpha1.Flavor) int64 {
 	return 1
 }
 
-// Overfull is a card of a flavor on which contracts together have more units
-// than it makes and of which c has some; ok is false where there is none. A
-// share is promised on one card, which the flavor's sum of units does not show.
-func Overfull(f Member, c *v1alpha1.Contract) (card int32, ok bool) {
-	if c.Spec.GPUs == nil || len(c.Spec.GPUs.Cards) == 0 {
-		return 0, false
-	}
-	return UnitsOf(f).Overfull(c)
+// CardsOfNode is how many cards a node with so many units has, a last incomplete one
+// counted.
+func CardsOfNode(f *v1alpha1.Flavor, units v1alpha1.Amount) int64 {
+	per := UnitsPerCard(f)
+	return (max(units.Int64(), 0) + per - 1) / per
 }
 
 // CardUnits are the units that contracts have on each card of a flavor: who asks
 // of many contracts of one flavor adds them up once.
 type CardUnits struct {
 	per, cards int64
-	sum        map[int32]int64
+	// onNode is how many cards each node has that the flavor tells.
+	onNode map[string]int64
+	sum    map[card]int64
+}
+
+// card is one card: of a flavor, or of one of its nodes.
+type card struct {
+	node   string
+	number int32
 }
 
 // UnitsOf adds up what a flavor's contracts have on its cards.
 func UnitsOf(f Member) CardUnits {
-	u := CardUnits{UnitsPerCard(f.Flavor), Cards(f.Flavor), map[int32]int64{}}
+	u := CardUnits{UnitsPerCard(f.Flavor), Cards(f.Flavor), map[string]int64{}, map[card]int64{}}
+	if u.cards > 0 {
+		for _, n := range NodesOf(f.Flavor) {
+			u.onNode[n.Name] = CardsOfNode(f.Flavor, n.Shape[v1alpha1.GPU])
+		}
+	}
 	for _, h := range f.Held {
 		if h.Spec.GPUs != nil {
 			for _, n := range h.Spec.GPUs.Cards {
-				u.sum[n.Card] += n.Units
+				u.sum[card{n.Node, n.Card}] += n.Units
 			}
 		}
 	}
@@ -54,15 +66,25 @@ func UnitsOf(f Member) CardUnits {
 }
 
 // Overfull is a card of which c has units and on which there are more than it
-// makes; ok is false where there is none.
-func (u CardUnits) Overfull(c *v1alpha1.Contract) (card int32, ok bool) {
+// makes, as "3" or "3 of node n…"; ok is false where there is none. A share is promised on
+// one card, which the flavor's sum of units does not show. A node that the flavor no longer
+// tells is nobody else's.
+func (u CardUnits) Overfull(c *v1alpha1.Contract) (name string, ok bool) {
 	if c.Spec.GPUs == nil {
-		return 0, false
+		return "", false
 	}
 	for _, n := range c.Spec.GPUs.Cards {
-		if n.Card < 0 || int64(n.Card) >= u.cards || u.sum[n.Card] > u.per {
-			return n.Card, true
+		name, cards := strconv.Itoa(int(n.Card)), u.cards
+		if n.Node != "" {
+			told, known := u.onNode[n.Node]
+			if !known {
+				continue
+			}
+			name, cards = name+" of node "+n.Node, told
+		}
+		if n.Card < 0 || int64(n.Card) >= cards || u.sum[card{n.Node, n.Card}] > u.per {
+			return name, true
 		}
 	}
-	return 0, false
+	return "", false
 }

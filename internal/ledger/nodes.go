@@ -24,12 +24,8 @@ type Node struct {
 }
 
 // TellsNodes reports whether a flavor tells how it lies on nodes; on none (nodes: {}) while
-// none bears its label yet, and then it sells nothing that lies on a node. One that sells
-// parts of cards does not: on which node a card is that its units are counted on is not
-// known.
-func TellsNodes(f *v1alpha1.Flavor) bool {
-	return f.Spec.Nodes != nil && UnitsPerCard(f) == 1
-}
+// none bears its label yet, and then it sells nothing that lies on a node.
+func TellsNodes(f *v1alpha1.Flavor) bool { return f.Spec.Nodes != nil }
 
 // NodesOf are the nodes of a flavor by name, each once; none where it tells none.
 func NodesOf(f *v1alpha1.Flavor) []Node {

@@ -235,7 +235,7 @@ func (p *repairs) take(s *place.Seat, t target, number int32, spent *spending) (
 		p.Recount(s)
 	}
 	made := p.NewContract(s.Job, q, of, c, next[:min(len(next), match.MaxNext)], s.Task.Replica)
-	if len(t.on) > 0 && t.offer.Cards() != nil {
+	if len(t.on) > 0 && t.offer.Cards() != nil && t.offer.Nodes() == nil {
 		made.Spec.GPUs.Cards = nil
 		for _, u := range t.on {
 			made.Spec.GPUs.Cards = append(made.Spec.GPUs.Cards, v1alpha1.CardUnits{Card: u.Card, Units: u.N})

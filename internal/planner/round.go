@@ -97,13 +97,13 @@ func fromNothing(r *round, marks map[string]draft.RefusalMark) *round {
 
 // inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
-	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked, Nodes: r.By(draft.RulesNodes), Places: r.By(draft.RulesRemapped)}
+	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked, Nodes: r.By(draft.RulesNodes), Places: r.By(draft.RulesRemapped), Parts: r.By(draft.RulesPartsOnNodes)}
 }
 
 // matchFacts are what the round gives its matcher.
 func (r *round) matchFacts() match.Facts {
 	return match.Facts{
-		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), Clusters: r.W.Clusters, Policies: r.W.Policies,
+		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), ProfilesAlike: r.By(draft.RulesProfilesAlike), Clusters: r.W.Clusters, Policies: r.W.Policies,
 		Workload: r.W.Workload, Intents: func() []*model.Intent { return r.Intents },
 	}
 }

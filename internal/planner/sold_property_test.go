@@ -23,7 +23,7 @@ func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail
 	if at == nil {
 		fail("%s is on no flavor", c.Metadata.Name)
 	}
-	own, shared, onCard := map[string]int64{}, map[string]int64{}, map[int32]int64{}
+	own, shared, onCard := map[string]int64{}, map[string]int64{}, map[v1alpha1.CardUnits]int64{}
 	for x := range after.Contracts() {
 		if !x.Status.Phase.Held() || x.Spec.Provider != c.Spec.Provider {
 			continue
@@ -43,7 +43,7 @@ func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail
 			}
 			if f == at && name == v1alpha1.GPU && x.Spec.GPUs != nil {
 				for _, u := range x.Spec.GPUs.Cards {
-					onCard[u.Card] += u.Units
+					onCard[v1alpha1.CardUnits{Node: u.Node, Card: u.Card}] += u.Units
 				}
 			}
 			if f != nil && f.Spec.Pool != "" && f.Spec.Pool == at.Spec.Pool {
@@ -71,7 +71,7 @@ func checkSold(w planner.World, c *v1alpha1.Contract, after *ledger.Ledger, fail
 
 // checkCards asks whether a contract's units lie on cards that there are, none
 // of them overfull, and a share on one.
-func checkCards(c *v1alpha1.Contract, at *v1alpha1.Flavor, onCard map[int32]int64, fail func(string, ...any)) {
+func checkCards(c *v1alpha1.Contract, at *v1alpha1.Flavor, onCard map[v1alpha1.CardUnits]int64, fail func(string, ...any)) {
 	g := c.Spec.GPUs
 	if g == nil || g.UnitsPerGPU <= 1 {
 		return
@@ -79,7 +79,7 @@ func checkCards(c *v1alpha1.Contract, at *v1alpha1.Flavor, onCard map[int32]int6
 	sum := int64(0)
 	for _, u := range g.Cards {
 		sum += u.Units
-		if n := onCard[u.Card]; n > int64(g.UnitsPerGPU) || int64(u.Card)*int64(g.UnitsPerGPU) >= at.Spec.Capacity[v1alpha1.GPU].Int64() {
+		if n := onCard[v1alpha1.CardUnits{Node: u.Node, Card: u.Card}]; n > int64(g.UnitsPerGPU) || int64(u.Card)*int64(g.UnitsPerGPU) >= at.Spec.Capacity[v1alpha1.GPU].Int64() {
 			fail("%s: card %d has %d of %d units", at.Ref(), u.Card, n, g.UnitsPerGPU)
 		}
 	}

@@ -202,6 +202,20 @@ func TestWithin_RequiredWaits(t *testing.T) {
 			t.Errorf("try: %q, want %s", d.Try, want)
 		}
 	}
+	// Also where a limit of the tenant, and not room, is what is said.
+	b.Offer("paris/h100", Costs("9")).Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
+		s.Budget = &v1alpha1.TenantBudget{Hourly: Money("400")}
+	})
+	if poor := Of(b.Plan(), "vision/train"); poor.Action != planner.Queued || len(poor.Near) == 0 || poor.Near[0] != "provider oslo has room for 10 of 12 replicas, 2 missing" {
+		t.Errorf("over its limit, near: %q, %s", poor.Near, poor.Reason)
+	}
+	// And where what is asked for first is nowhere, and an alternative waits for a domain.
+	other := twoCountries().Offer("oslo/h100", Capacity("gpu=80")).Intent("vision/train", Wants(8, "B200"), Times(12), gang, cheap, With(func(s *v1alpha1.IntentSpec) {
+		s.Alternatives = []v1alpha1.ResourceRequest{{GPU: &v1alpha1.GPURequest{Count: 8, Models: []string{"H100"}}}}
+	}))
+	if d := Of(other.Round(), "vision/train"); len(d.Near) == 0 || d.Near[0] != "alternative 1: provider oslo has room for 10 of 12 replicas, 2 missing" {
+		t.Errorf("by the alternative, near: %q, %s", d.Near, d.Reason)
+	}
 	sum := 0
 	for _, n := range d.Rejected {
 		sum += n

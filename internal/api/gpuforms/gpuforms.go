@@ -15,7 +15,7 @@ var (
 
 var (
 	countRange = regexp.MustCompile(`^\d{1,9}\.\.\d{0,9}$`)
-	profile    = regexp.MustCompile(`^(\dc\.)?\dg\.\d+gb([+.][a-z0-9.]+)?$`)
+	profile    = regexp.MustCompile(`^\d+c\.\d+g\.\d+gb([+.]me)?$|^\d+g\.\d+gb([+.](me|gfx|me\.all))?$`)
 	// size is memory with its unit, or a count of cards that a node may have.
 	size  = regexp.MustCompile(`(?i)^(\d+g(i|b|ib)?|[1-9]|1[0-6])$`)
 	word  = regexp.MustCompile(`(?i)^[a-z0-9._-]+$`)
@@ -63,6 +63,10 @@ func IsRange(tok string) bool { return countRange.MatchString(tok) }
 // IsProfile reports whether a token in lower case is a MIG profile, such as 1g.10gb,
 // 1g.10gb+me, or 1g.10gb.me as it stands in the name of a resource.
 func IsProfile(tok string) bool { return profile.MatchString(tok) }
+
+// Profile is the name of a MIG profile in one form, that of resources: 1g.10gb.me for
+// 1g.10gb+me, in lower case.
+func Profile(name string) string { return strings.ReplaceAll(strings.ToLower(name), "+", ".") }
 
 // IsShare reports whether a token is a part of one card, such as 0.25.
 func IsShare(tok string) bool { return share.MatchString(tok) }

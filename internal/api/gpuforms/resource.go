@@ -14,14 +14,17 @@ var resources = map[string]string{
 const migPrefix = "nvidia.com/mig-"
 
 // ByResource is whose GPUs pods ask for under a resource's name, and of which MIG
-// profile, in lower case, which is "" for whole GPUs. What follows nvidia.com/mig- is
-// returned whether it is a profile or not (IsProfile). is is false for any other name.
-func ByResource(name string) (vendor, profile string, is bool) {
+// profile, in lower case, which is "" for whole GPUs. is is false for any other name; the
+// error is of one that begins as those of profiles do and names none.
+func ByResource(name string) (vendor, profile string, is bool, err error) {
 	if p, mig := strings.CutPrefix(name, migPrefix); mig {
-		return "nvidia", strings.ToLower(p), true
+		if profile = strings.ToLower(p); !IsProfile(profile) {
+			return "", "", true, fmt.Errorf("%s: %q is not a MIG profile; write for example %s", name, p, Object(1, "nvidia", "1g.10gb"))
+		}
+		return "nvidia", profile, true, nil
 	}
 	vendor, is = resources[name]
-	return vendor, "", is
+	return vendor, "", is, nil
 }
 
 // Object is a GPU request in the form of an object, to show what to write; profile is ""

@@ -1,6 +1,9 @@
 package gpuforms
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestByResource(t *testing.T) {
 	for name, want := range map[string]string{
@@ -8,9 +11,9 @@ func TestByResource(t *testing.T) {
 		"nvidia.com/mig-1g.10gb": "gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}", "nvidia.com/mig-1g.10gb.me": "gpu: {count: 1, vendor: nvidia, profile: 1g.10gb.me}",
 		"nvidia.com/gpu.shared": "", "google.com/tpu": "", "rdma/hca": "", "gpu": "", "cpu": "", "amd.com/mig-1g.10gb": "",
 	} {
-		vendor, profile, is := ByResource(name)
+		vendor, profile, is, err := ByResource(name)
 		got := ""
-		if is {
+		if is && err == nil {
 			got = Object(1, vendor, profile)
 		}
 		if got != want {
@@ -19,10 +22,27 @@ func TestByResource(t *testing.T) {
 	}
 }
 
+func TestByResource_NamesNoProfile(t *testing.T) {
+	for _, name := range []string{"nvidia.com/mig-", "nvidia.com/mig-small", "nvidia.com/mig-1g.10gb.foo"} {
+		_, profile, is, err := ByResource(name)
+		if !is || profile != "" || err == nil || !strings.Contains(err.Error(), "is not a MIG profile; write for example gpu: {count: 1, vendor: nvidia, profile: 1g.10gb}") {
+			t.Errorf("%s: %q, %t, %v", name, profile, is, err)
+		}
+	}
+}
+
+func TestProfile(t *testing.T) {
+	for name, want := range map[string]string{"1g.10gb+me": "1g.10gb.me", "1G.10GB.ME": "1g.10gb.me", "1g.24gb+me.all": "1g.24gb.me.all", "": ""} {
+		if got := Profile(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestIsProfile(t *testing.T) {
 	for token, want := range map[string]bool{
 		"1g.10gb": true, "1g.10gb+me": true, "1g.10gb.me": true, "1c.3g.40gb": true, "7g.80gb": true,
-		"": false, "small": false, "10gb": false, "1g": false, "1g.10gb.": false,
+		"1g.24gb+me.all": true, "1g.24gb.gfx": true, "1g.10gb.foo": false, "": false, "small": false, "10gb": false, "1g": false, "1g.10gb.": false,
 	} {
 		if got := IsProfile(token); got != want {
 			t.Errorf("%q: got %t, want %t", token, got, want)

@@ -94,13 +94,15 @@ type ContractGPU struct {
 	ResourceName string `json:"resourceName"`
 	// UnitsPerGPU relates units to cards.
 	UnitsPerGPU int32 `json:"unitsPerGPU,omitempty"`
-	// Cards says which cards of the flavor the units are counted on, where it sells parts of cards. The ledger numbers a flavor's cards from 0; the numbers say what lies together, not which card a node's driver calls so.
+	// Cards says which cards of the flavor the units are counted on, where it sells parts of cards. The ledger numbers a flavor's cards from 0, those of a flavor that tells its nodes on each node; the numbers say what lies together, not which card a node's driver calls so.
 	Cards []CardUnits `json:"cards,omitempty"`
 }
 
 // CardUnits is so many units of one card.
 type CardUnits struct {
-	// Card number, from 0.
+	// Node by its hash, or number of a file's flavor: that which has the card, where the flavor tells its nodes.
+	Node string `json:"node,omitempty"`
+	// Card number, from 0: of the node, else of the flavor.
 	Card int32 `json:"card"`
 	// Units of it.
 	Units int64 `json:"units"`

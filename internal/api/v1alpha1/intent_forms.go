@@ -102,12 +102,12 @@ func (r ResourceRequest) Over(base ResourceRequest) ResourceRequest {
 // that vendor, or as instances of that MIG profile.
 func (r *ResourceRequest) gpusByResource(raw map[string]json.RawMessage) error {
 	for _, name := range sortedKeys(raw) {
-		vendor, profile, is := gpuforms.ByResource(name)
+		vendor, profile, is, err := gpuforms.ByResource(name)
+		if err != nil {
+			return err
+		}
 		if !is {
 			continue
-		}
-		if strings.Contains(name, "/mig-") && !gpuforms.IsProfile(profile) {
-			return fmt.Errorf("%s: %q is not a MIG profile; write for example %s", name, profile, gpuforms.Object(1, vendor, "1g.10gb"))
 		}
 		if r.GPU != nil {
 			return fmt.Errorf("%s asks for GPUs a second time; write gpu alone, such as %s", name, gpuforms.Object(max(r.GPU.Count, 1), vendor, profile))

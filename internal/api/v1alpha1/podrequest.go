@@ -33,7 +33,7 @@ func (p *PodRequest) UnmarshalJSON(b []byte) error {
 	}
 	*p = PodRequest{}
 	for _, name := range sortedKeys(raw) {
-		if _, _, is := gpuforms.ByResource(name); name != GPU && !is {
+		if _, _, is, _ := gpuforms.ByResource(name); name != GPU && !is {
 			continue
 		}
 		if p.GPUs > 0 {

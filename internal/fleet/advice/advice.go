@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -43,6 +44,38 @@ func Memory(name string, a v1alpha1.Amount, text string) string {
 	}
 	return fmt.Sprintf("%s is %d bytes; write %s%s%s", text, a.Int64(), m[1], strings.TrimSuffix(m[2], "."), unit)
 }
+
+// Unreached says of an amount that a flavor's file lists under the name that pods have for
+// GPUs that no intent finds it, and what to write; "" for any other name.
+func Unreached(name string, a v1alpha1.Amount) string {
+	vendor, profile, is, err := gpuforms.ByResource(name)
+	switch {
+	case !is || a.IsZero():
+		return ""
+	case err != nil:
+		return strings.TrimPrefix(err.Error(), name+": ")
+	case profile == "":
+		return fmt.Sprintf("intents that ask for %s are read as gpu and do not find it; write gpu: %q under capacity, and gpu: {vendor: %s, model: <model>, resourceName: %s} under spec",
+			name, a.Canonical(name), vendor, name)
+	}
+	return fmt.Sprintf("intents that ask for %s are read as gpu of profile %s and do not find it; write gpu: %q under capacity, and gpu: {vendor: %s, model: <model>, sharing: mig, profile: %s, unitsPerGPU: <instances of a card>, resourceName: %s} under spec",
+		name, profile, a.Canonical(name), vendor, profile, name)
+}
+
+// FirstUnreached is the first name of a capacity of which Unreached says something.
+func FirstUnreached(r v1alpha1.Resources) (name, text string) {
+	for _, name := range r.Names() {
+		if text := Unreached(name, r[name]); text != "" {
+			return name, text
+		}
+	}
+	return "", ""
+}
+
+var capability = regexp.MustCompile(`^\d+(\.\d+)?$`)
+
+// IsCapability reports whether a text is a compute capability, such as 9.0.
+func IsCapability(text string) bool { return capability.MatchString(text) }
 
 // shown is how many models a message names of each kind.
 const shown = 12

@@ -163,7 +163,8 @@ func (s *victimSearch) setOn(w *match.Request, c *match.Candidate) *victimSet {
 		}
 	}
 	var pick []unit
-	if ask, byNode := s.Match.Pods(w, o, c.Size); byNode {
+	if ask, byNode := s.Match.Pods(w, o, c.Size); byNode && c.Fails != match.ReqCard {
+		ask.Cards = nil // those of who leaves are looked at when they have left
 		pick = s.fewestOnNodes(c, s.unitsOn(o, lack.Max(c.Size)), ask, lack)
 	} else if c.Fails == match.ReqCard {
 		lack = lack.Set(quantity.GPU, min(c.Size.At(quantity.GPU), o.Cards().PerCard()))
@@ -272,7 +273,7 @@ func (s *victimSearch) fewestOnCard(o *inventory.Offer, units []unit, need int64
 					continue
 				}
 				for _, on := range inventory.CardsOf(c) {
-					if int(on.Card) == i {
+					if o.Cards().At(on) == i {
 						relief += on.Units
 					}
 				}

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesGangsLeaveWhole
+const Rules = RulesPartsOnNodes
 
 // The changes, by the number that they came with.
 const (
@@ -86,4 +86,10 @@ const (
 	// must share a domain takes the whole gang, and while one of it is on a node that is gone,
 	// no other is placed in another rack (package place).
 	RulesGangsLeaveWhole = 18
+	// RulesPartsOnNodes: an offer that sells parts of cards and tells its nodes is sold by the
+	// node too, and its cards are numbered on each node (package inventory).
+	RulesPartsOnNodes = 19
+	// RulesProfilesAlike: a MIG profile is one whether it is written as a product names it
+	// (1g.10gb+me) or as a resource does (1g.10gb.me) (package match).
+	RulesProfilesAlike = 19
 )

@@ -62,7 +62,7 @@ func (r *Explainer) LookNear() {
 		if j.Dec.Action != draft.Queued || len(j.Open) == 0 {
 			continue
 		}
-		f := &j.Open[0]
+		f := &j.Open[max(slices.IndexFunc(j.Open, func(f draft.Failure) bool { return f.Class != nil && f.Closest != "" }), 0)]
 		if f.Class == nil {
 			continue // no offer was looked at
 		}

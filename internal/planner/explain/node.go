@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -16,7 +17,7 @@ func (r *Explainer) freeOnNodes(w *match.Request, c *match.Candidate) string {
 	}
 	m := c.Offer.Nodes()
 	sum, on, most := m.Free(ask.Unit)
-	text := fmt.Sprintf("%d %s free on %s, at most %d on one", sum, r.unitText(ask.Unit, sum), nodesText(on), most)
+	text := fmt.Sprintf("%d %s free on %s, at most %d on one", sum, r.unitText(c.Offer, ask.Unit, sum), nodesText(on), most)
 	if short, have := m.Short(c.Size, ask); short >= 0 && short != ask.Unit {
 		name := r.Names.Name(short)
 		text += fmt.Sprintf(", with at most %s %s next to what a pod needs of them", v1alpha1.AmountOf(have).Canonical(name), name)
@@ -24,11 +25,16 @@ func (r *Explainer) freeOnNodes(w *match.Request, c *match.Candidate) string {
 	return text
 }
 
-// unitText is what units of a resource are called.
-func (r *Explainer) unitText(resource int, n int64) string {
-	name := r.Names.Name(resource)
-	if name != v1alpha1.GPU {
+// unitText is what units of an offer's resource are called.
+func (r *Explainer) unitText(o *inventory.Offer, resource int, n int64) string {
+	name, gpu := r.Names.Name(resource), o.Flavor.Spec.GPU
+	switch {
+	case name != v1alpha1.GPU:
 		return name
+	case gpu != nil && gpu.Profile != "":
+		return "instances of " + gpu.Profile
+	case gpu != nil && gpu.UnitsPerGPU > 1:
+		return fmt.Sprintf("units of 1/%d GPU", gpu.UnitsPerGPU)
 	}
 	if n == 1 {
 		return "GPU"

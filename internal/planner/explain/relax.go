@@ -131,7 +131,7 @@ func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, w *match.Request, c
 			return "", ""
 		}
 		g := *spec.Resources.GPU
-		said = fmt.Sprintf("has %d of %d GPUs free", free, c.Size.At(i))
+		said = fmt.Sprintf("has %d of %d %s free", free, c.Size.At(i), r.unitText(c.Offer, i, c.Size.At(i)))
 		g.Count = int32(free)
 		spec.Resources.GPU = &g
 		return fmt.Sprintf("resources.gpu.count: %d", free), said

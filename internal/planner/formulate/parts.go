@@ -118,10 +118,7 @@ func (b *Problem) partsAt(kind int32, s *place.Seat) (out []batch.Part, ok bool)
 			return nil, false
 		}
 		part := batch.Part{Row: int32(at), Units: p.Units} //nolint:gosec // their number
-		for _, u := range inventory.CardsOf(p.Contract) {
-			part.On = append(part.On, batch.Units{Card: u.Card, N: u.Units})
-		}
-		part.On = append(part.On, nodesOf(b.placer, p.Contract)...)
+		part.On = unitsOf(b.placer, p.Contract)
 		out = append(out, part)
 	}
 	return out, true

@@ -103,10 +103,7 @@ func (b *Problem) sits(seat *batch.Seat, s *place.Seat) (ok bool) {
 		}
 	}
 	if s.Contract != nil {
-		for _, u := range inventory.CardsOf(s.Contract) {
-			seat.On = append(seat.On, batch.Units{Card: u.Card, N: u.Units})
-		}
-		seat.On = append(seat.On, nodesOf(b.placer, s.Contract)...)
+		seat.On = unitsOf(b.placer, s.Contract)
 	}
 	return true
 }

@@ -75,9 +75,24 @@ func (b *Problem) countOf(size quantity.Vector) {
 // nodesSeen is of how many nodes of an offer a problem sees what is free of each.
 const nodesSeen = 256
 
-// onNodes reports whether a problem sees an offer's nodes.
+// onNodes reports whether a problem sees an offer's nodes. Of cards that are shared it sees
+// the cards, each of which is on one node.
 func onNodes(o *inventory.Offer) bool {
-	return o.Nodes() != nil && o.Nodes().Len() <= nodesSeen && o.Capacity.At(quantity.GPU) > 0
+	return o.Nodes() != nil && o.Nodes().Len() <= nodesSeen && o.Capacity.At(quantity.GPU) > 0 && (o.Cards() == nil || match.IsCut(o.Flavor.Spec.GPU))
+}
+
+// unitsOf are the units that a contract has on cards of its offer, and of its nodes.
+func unitsOf(p *place.Placer, c *v1alpha1.Contract) (on []batch.Units) {
+	o := p.OfferOf(c)
+	if o == nil || onNodes(o) {
+		return nodesOf(p, c)
+	}
+	for _, u := range inventory.CardsOf(c) {
+		if o.Cards() != nil && o.Cards().At(u) >= 0 {
+			on = append(on, batch.Units{Card: int32(o.Cards().At(u)), N: u.Units}) //nolint:gosec // a flavor has few cards
+		}
+	}
+	return on
 }
 
 // nodesOf are the GPUs that a contract has of its offer's nodes.
@@ -96,5 +111,8 @@ func nodesOf(p *place.Placer, c *v1alpha1.Contract) (on []batch.Units) {
 
 // loose reports whether the units of a request may lie on any cards of an offer.
 func loose(w *match.Request, o *inventory.Offer) bool {
-	return w.GPU == nil || o.Cards() != nil && w.GPU.Loose(o.Flavor.Spec.GPU) || onNodes(o) && w.SinglePods()
+	if w.GPU == nil || onNodes(o) {
+		return w.GPU == nil || w.SinglePods()
+	}
+	return o.Cards() != nil && w.GPU.Loose(o.Flavor.Spec.GPU)
 }

@@ -58,7 +58,7 @@ func (a *audit) broken(before, c *v1alpha1.Contract) (why string) {
 		return why // nothing more of it is taken yet
 	}
 	if card, over := a.after.unitsOf(f).Overfull(c); over {
-		say(fmt.Sprintf("card %d of %s would be oversold", card, f.Ref()))
+		say(fmt.Sprintf("card %s of %s would be oversold", card, f.Ref()))
 	}
 	say(a.after.overNode(f, pool, c))
 	say(a.oversold(f, pool))

@@ -1,10 +1,13 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -19,6 +22,9 @@ import (
 //	instances of MIG that     each by itself, wherever one is free
 //	are counted
 //
+// The cards of an offer that tells its nodes are numbered on each node: a pod has units of
+// one node alone (nodes.go), and those of a share lie on one card of it.
+//
 // Units of which nobody reports on which card they lie (the provider's own pods,
 // contracts of before there were such records) are taken to lie on as few as
 // possible.
@@ -28,37 +34,123 @@ type CardMap struct {
 	// per is how many units make a card.
 	per  int64
 	free []int64
+	// on are the nodes of an offer that tells them, by name; nil where it tells none.
+	on []cardsOn
 	// empty cards, and the most that is free on one that is not.
 	empty, spare int64
 	// changes grows with each change of the cards, or of what else is free next to them.
 	changes uint64
 }
 
+// cardsOn are the cards of one node: those from first to before end.
+type cardsOn struct {
+	node       string
+	first, end int
+}
+
 // dealCards makes the map of an offer whose figures are known; nil for one that
 // sells whole cards.
-func dealCards(o *Offer) *CardMap {
+func (in *Inventory) dealCards(o *Offer) *CardMap {
 	n := ledger.Cards(o.Flavor)
 	if n == 0 {
 		return nil
 	}
-	d := &CardMap{per: o.UnitsPerCard, free: make([]int64, n)}
-	left := o.Capacity.At(quantity.GPU)
-	for i := range d.free {
-		d.free[i] = min(left, d.per)
-		left -= d.free[i]
+	d := &CardMap{per: o.UnitsPerCard}
+	if o.tellsNodes {
+		in.dealOnNodes(d, o)
+	} else {
+		d.deal(o, n)
 	}
+	d.count()
+	return d
+}
+
+// deal deals out n cards of an offer that tells no nodes.
+func (d *CardMap) deal(o *Offer, n int64) {
+	d.add(o.Capacity.At(quantity.GPU), n)
 	known := int64(0)
 	for _, c := range o.Contracts {
 		for _, u := range CardsOf(c) {
-			if int64(u.Card) < n {
-				d.free[u.Card] -= u.Units
+			if i := d.At(u); i >= 0 {
+				d.free[i] -= u.Units
 				known += u.Units
 			}
 		}
 	}
-	d.takeMostUsed(o.Capacity.At(quantity.GPU) - o.free.At(quantity.GPU) - known)
-	d.count()
-	return d
+	d.takeMostUsed(0, len(d.free), o.Capacity.At(quantity.GPU)-o.free.At(quantity.GPU)-known)
+}
+
+// dealOnNodes deals out the cards of each node. What of a node is taken and not known by
+// cards (the provider's own pods, what it reports) is taken of that node's, what lies nobody
+// knows where of any.
+func (in *Inventory) dealOnNodes(d *CardMap, o *Offer) {
+	list := ledger.NodesOf(o.Flavor)
+	unknown, loose := make(map[string]int64, len(list)), int64(0)
+	for i := range list {
+		n := &list[i]
+		units := n.Shape[v1alpha1.GPU]
+		at := cardsOn{n.Name, len(d.free), 0}
+		d.add(units.Int64(), ledger.CardsOfNode(o.Flavor, units))
+		at.end = len(d.free)
+		d.on = append(d.on, at)
+		unknown[n.Name] = units.Sub(n.Sellable[v1alpha1.GPU]).Int64()
+	}
+	in.eachHolding(o, func(c *v1alpha1.Contract, h nodes.Holding) {
+		known := map[string]int64{}
+		for _, u := range CardsOf(c) {
+			if i := d.At(u); i >= 0 {
+				d.free[i] -= u.Units
+				known[u.Node] += u.Units
+			}
+		}
+		for _, p := range h.Parts {
+			unknown[p.Node] += max(p.Size.At(quantity.GPU)-known[p.Node], 0)
+		}
+		loose += h.Loose.At(quantity.GPU)
+	})
+	for _, at := range d.on {
+		d.takeMostUsed(at.first, at.end, unknown[at.node])
+	}
+	d.takeMostUsed(0, len(d.free), loose)
+}
+
+// add adds n cards with so many units, the last perhaps with fewer than the others.
+func (d *CardMap) add(units, n int64) {
+	for range n {
+		d.free = append(d.free, min(units, d.per))
+		units -= d.per
+	}
+}
+
+// node is where the cards of a node are among all; none where the offer does not tell it.
+func (d *CardMap) node(name string) (first, end int) {
+	i, known := slices.BinarySearchFunc(d.on, name, func(at cardsOn, name string) int { return strings.Compare(at.node, name) })
+	if !known {
+		return 0, 0
+	}
+	return d.on[i].first, d.on[i].end
+}
+
+// At is the number in Free of the card that units lie on, -1 where there is none: its node is
+// gone, or it was numbered when the offer told no nodes.
+func (d *CardMap) At(u v1alpha1.CardUnits) int {
+	first, end := 0, len(d.free)
+	if len(d.on) > 0 || u.Node != "" {
+		first, end = d.node(u.Node)
+	}
+	if i := first + int(u.Card); u.Card >= 0 && i < end {
+		return i
+	}
+	return -1
+}
+
+// Units are units of the card of a number in Free.
+func (d *CardMap) Units(i int, n int64) v1alpha1.CardUnits {
+	if len(d.on) > 0 {
+		at, _ := slices.BinarySearchFunc(d.on, i+1, func(at cardsOn, end int) int { return cmp.Compare(at.end, end) })
+		return v1alpha1.CardUnits{Node: d.on[at].node, Card: int32(i - d.on[at].first), Units: n} //nolint:gosec // a node has few cards
+	}
+	return v1alpha1.CardUnits{Card: int32(i), Units: n} //nolint:gosec // a flavor has few cards
 }
 
 // CardsOf are the cards that a contract holds something of.
@@ -102,19 +194,63 @@ func (d *CardMap) Without(list []v1alpha1.CardUnits, f func()) {
 	f()
 }
 
+// Times is how many pieces of so many units the cards of a node hold, each on whole cards
+// and what is left of it on one.
+func (d *CardMap) Times(node string, piece int64) (n int64) {
+	first, end := d.node(node)
+	whole, part := piece/d.per, piece%d.per
+	var empty, parts int64
+	for _, free := range d.free[first:end] {
+		if free >= d.per {
+			empty++
+		} else if part > 0 {
+			parts += max(free, 0) / part
+		}
+	}
+	switch {
+	case part == 0:
+		return empty / max(whole, 1)
+	case whole == 0:
+		return parts + empty*(d.per/part)
+	}
+	for empty >= whole {
+		if empty -= whole; parts == 0 {
+			if empty == 0 {
+				return n
+			}
+			empty, parts = empty-1, d.per/part
+		}
+		parts--
+		n++
+	}
+	return n
+}
+
 // MostUsed is from which cards so many units come when each may lie anywhere: the
 // fullest that have any.
 func (d *CardMap) MostUsed(units int64) []v1alpha1.CardUnits {
-	trial := CardMap{per: d.per, free: slices.Clone(d.free)}
-	return trial.takeMostUsed(units)
+	trial := CardMap{per: d.per, free: slices.Clone(d.free), on: d.on}
+	return trial.takeMostUsed(0, len(d.free), units)
 }
 
-// takeMostUsed takes units from the fullest cards that have any, and returns from which.
-func (d *CardMap) takeMostUsed(units int64) (from []v1alpha1.CardUnits) {
+// On is on which cards of a node units of one contract lie: loose ones where MostUsed puts
+// them, else as Choose does where the node's cards hold them so.
+func (d *CardMap) On(node string, units int64, loose bool) []v1alpha1.CardUnits {
+	first, end := d.node(node)
+	if !loose && d.Times(node, units) > 0 {
+		return d.choose(first, end, units, -1)
+	}
+	trial := CardMap{per: d.per, free: slices.Clone(d.free), on: d.on}
+	return trial.takeMostUsed(first, end, units)
+}
+
+// takeMostUsed takes units from the fullest of some cards that have any, and returns from
+// which.
+func (d *CardMap) takeMostUsed(first, end int, units int64) (from []v1alpha1.CardUnits) {
 	for units > 0 {
 		at := -1
-		for i, free := range d.free {
-			if free > 0 && (at < 0 || free < d.free[at]) {
+		for i := first; i < end; i++ {
+			if free := d.free[i]; free > 0 && (at < 0 || free < d.free[at]) {
 				at = i
 			}
 		}
@@ -124,7 +260,7 @@ func (d *CardMap) takeMostUsed(units int64) (from []v1alpha1.CardUnits) {
 		n := min(units, d.free[at])
 		d.free[at] -= n
 		units -= n
-		from = append(from, v1alpha1.CardUnits{Card: int32(at), Units: n}) //nolint:gosec // a flavor has few cards
+		from = append(from, d.Units(at, n))
 	}
 	return from
 }
@@ -135,8 +271,8 @@ func (d *CardMap) book(list []v1alpha1.CardUnits, sign int64) {
 		return
 	}
 	for _, u := range list {
-		if int(u.Card) < len(d.free) {
-			d.free[u.Card] -= sign * u.Units
+		if i := d.At(u); i >= 0 {
+			d.free[i] -= sign * u.Units
 		}
 	}
 	d.count()
@@ -164,30 +300,30 @@ func (d *CardMap) count() {
 
 // Choose is on which cards units lie, for the card chosen for a part of one
 // (-1: the fullest that holds it).
-func (d *CardMap) Choose(units int64, card int) (on []v1alpha1.CardUnits) {
+func (d *CardMap) Choose(units int64, card int) []v1alpha1.CardUnits {
+	return d.choose(0, len(d.free), units, card)
+}
+
+// choose is Choose among some of the cards.
+func (d *CardMap) choose(first, end int, units int64, card int) (on []v1alpha1.CardUnits) {
 	whole, part := units/d.per, units%d.per
-	add := func(i int, n int64) {
-		on = append(on, v1alpha1.CardUnits{Card: int32(i), Units: n}) //nolint:gosec // a flavor has few cards
-	}
-	for i := 0; i < len(d.free) && whole > 0; i++ {
+	taken := map[int]bool{}
+	for i := first; i < end && whole > 0; i++ {
 		if d.free[i] >= d.per && i != card {
-			add(i, d.per)
+			on, taken[i] = append(on, d.Units(i, d.per)), true
 			whole--
 		}
 	}
 	if part == 0 {
 		return on
 	}
-	if card < 0 {
-		for i, free := range d.free {
-			taken := slices.ContainsFunc(on, func(u v1alpha1.CardUnits) bool { return int(u.Card) == i })
-			if free >= part && !taken && (card < 0 || free < d.free[card]) {
-				card = i
-			}
+	for i, given := first, card >= 0; i < end && !given; i++ {
+		if free := d.free[i]; free >= part && !taken[i] && (card < 0 || free < d.free[card]) {
+			card = i
 		}
 	}
 	if card >= 0 {
-		add(card, part)
+		on = append(on, d.Units(card, part))
 	}
 	return on
 }

@@ -26,6 +26,8 @@ type Facts struct {
 	Nodes bool
 	// Places: labels of single nodes count (draft.RulesRemapped).
 	Places bool
+	// Parts: nodes of offers that sell parts of cards count too (draft.RulesPartsOnNodes).
+	Parts bool
 }
 
 // Inventory is all offers.
@@ -261,7 +263,7 @@ func (in *Inventory) describe(o *Offer) {
 	o.Capacity = n.VectorIn(o.Capacity, ledger.Available(v1alpha1.OfferFigures{Capacity: s.Capacity, Overcommit: s.Overcommit}))
 	o.Growth, o.scalable = nil, nil
 	o.Blocked = in.facts.Blocked(o)
-	o.LeaveBy, o.tellsNodes = s.Drain, in.facts.Nodes && ledger.TellsNodes(o.Flavor)
+	o.LeaveBy, o.tellsNodes = s.Drain, in.facts.Nodes && ledger.TellsNodes(o.Flavor) && (o.UnitsPerCard == 1 || in.facts.Parts)
 	o.tellsPlaces, o.places = o.tellsNodes && in.facts.Places, nil
 	if o.Cluster != nil {
 		if d := o.Cluster.Spec.Drain; o.LeaveBy.IsZero() || !d.IsZero() && d.Before(o.LeaveBy.Time) {
@@ -302,7 +304,7 @@ func (in *Inventory) figure(o *Offer) {
 	if o.cards != nil {
 		in.withCards--
 	}
-	if o.cards = dealCards(o); o.cards != nil {
+	if o.cards = in.dealCards(o); o.cards != nil {
 		in.withCards++
 	}
 	o.nodes = in.dealNodes(o)

@@ -73,20 +73,25 @@ func (in *Inventory) nodeVector(r v1alpha1.Resources) quantity.Vector {
 
 // holdOn takes off a map what is held of an offer, as far as its resources are shared.
 func (in *Inventory) holdOn(m *nodes.Map, o *Offer, resources int) {
-	known := map[string]bool{}
-	book := func(h nodes.Holding) {
+	in.eachHolding(o, func(_ *v1alpha1.Contract, h nodes.Holding) {
 		h = h.Only(resources)
 		m.Book(&h, 1)
-	}
+	})
+}
+
+// eachHolding calls f with what each contract has of an offer's nodes, and, in any order,
+// with what its provider reports of others (nil).
+func (in *Inventory) eachHolding(o *Offer, f func(c *v1alpha1.Contract, h nodes.Holding)) {
+	known := map[string]bool{}
 	for _, c := range o.Contracts {
 		known[c.Metadata.Name], known[c.Spec.Slice] = true, true
-		book(in.holding(o, c.Metadata.Name, c, in.Footprint(o, c.Metadata.Name, c)))
+		f(c, in.holding(o, c.Metadata.Name, c, in.Footprint(o, c.Metadata.Name, c)))
 	}
 	for _, reported := range [...]map[string]bool{keys(o.Flavor.Spec.Held), keys(o.Flavor.Spec.HeldOn)} {
 		for name := range reported {
 			if !known[name] {
 				known[name] = true
-				book(in.holding(o, name, nil, in.Footprint(o, name, nil)))
+				f(nil, in.holding(o, name, nil, in.Footprint(o, name, nil)))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only
 func RoomInAll(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only func(node string) bool) int {
 	n = times(c, c.Offer.Capacity, n)
 	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && (c.Offer.Growth == nil || only != nil) {
-		ask.Only = only
+		ask.Only, ask.Cards = only, nil
 		return c.Offer.Nodes().Empty().Times(c.Size, ask, n)
 	}
 	return n
@@ -72,7 +72,9 @@ func Lay(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer,
 		free.Book(&held, -1)
 		parts = free.Pack(size, ask, on(before))
 	default:
-		o.Nodes().Without(&held, func() { parts = o.Nodes().Pack(size, ask, on(before)) })
+		o.Cards().Without(inventory.CardsOf(had), func() {
+			o.Nodes().Without(&held, func() { parts = o.Nodes().Pack(size, ask, on(before)) })
+		})
 	}
 	return inOrder(Written(r.Names, o, parts, s), had)
 }
@@ -98,21 +100,26 @@ func inOrder(next []v1alpha1.ContractNode, had *v1alpha1.Contract) []v1alpha1.Co
 // Remapped are the nodes of a contract with other nodes of its offer in place of those that
 // are gone, that have too little for its part, or for which its provider refuses it; nil
 // where there are none such, or nothing is free in their place. Each part that moves has a
-// virtual node of its own, with the next number, and goes to nodes of only; nil for any.
-func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract, only func(node string) bool) []v1alpha1.ContractNode {
-	if !r.By(draft.RulesRemapped) || o == nil || o.State != model.Fresh || o.Blocked != "" || o.Nodes() == nil || o.Cards() != nil || len(c.Spec.Nodes) == 0 || o.Overdrawn() >= 0 {
-		return nil
+// virtual node of its own, with the next number, and goes to nodes of only; nil for any. With
+// them come the cards of those nodes, where the offer sells parts of cards.
+func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract, only func(node string) bool) ([]v1alpha1.ContractNode, *v1alpha1.ContractGPU) {
+	if !r.By(draft.RulesRemapped) || o == nil || o.State != model.Fresh || o.Blocked != "" || o.Nodes() == nil || len(c.Spec.Nodes) == 0 || o.Overdrawn() >= 0 {
+		return nil, nil
 	}
 	before, shunned := PartsOf(r.Names, o, c), onnodes.RefusedFor(o.Flavor.Spec.Refused[c.Metadata.Name])
 	var after []nodes.Part
+	var cards func(node string, units int64) int64
+	if o.Cards() != nil && !match.IsCut(o.Flavor.Spec.GPU) {
+		cards = o.Cards().Times
+	}
 	if axis := draft.OnAxis(r); axis.HasBookings(o) {
-		after = axis.Nodes(o, r.Now, c.Spec.Term.End, map[string]bool{c.Metadata.Name: true}).Remapped(before, shunned, only)
+		after = axis.Nodes(o, r.Now, c.Spec.Term.End, map[string]bool{c.Metadata.Name: true}).Remapped(before, shunned, only, cards)
 	} else {
 		held := draft.HoldingOf(r, o, c.Metadata.Name, c)
-		o.Nodes().Without(&held, func() { after = o.Nodes().Remapped(before, shunned, only) })
+		o.Nodes().Without(&held, func() { after = o.Nodes().Remapped(before, shunned, only, cards) })
 	}
 	if after == nil || slices.EqualFunc(before, after, func(a, b nodes.Part) bool { return a.Node == b.Node }) {
-		return nil
+		return nil, nil
 	}
 	out, last := slices.Clone(c.Spec.Nodes), int32(0)
 	for i := range out {
@@ -124,7 +131,13 @@ func Remapped(r *draft.Draft, o *inventory.Offer, c *v1alpha1.Contract, only fun
 			out[i].Node, out[i].Part = after[i].Node, last
 		}
 	}
-	return out
+	gpus := c.Spec.GPUs
+	if gpus != nil && o.Cards() != nil {
+		moved := *gpus
+		moved.Cards = match.CardsOn(o, out, gpus.Cards, cards == nil)
+		gpus = &moved
+	}
+	return out, gpus
 }
 
 // on reports of a node whether parts lie there; nil where there are none.
@@ -183,8 +196,7 @@ func SameNodes(c, next *v1alpha1.ContractSpec) bool {
 // not there.
 func HostsInstead(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract) (fits bool) {
 	held := draft.HoldingOf(r, o, c.Metadata.Name, c)
-	o.Nodes().Without(&held, func() { fits = m.Packs(w, o, size) })
-	return fits && match.HostsInstead(o, w.GPU, size, c)
+	return match.HostsInstead(m, w, o, size, c, &held)
 }
 
 // askBy is how a size of an offer is made of pods by that of several alternatives which is

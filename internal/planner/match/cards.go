@@ -3,13 +3,9 @@ package match
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
-
-// Loose reports whether the units that a request comes to may lie on any cards.
-func (g *CardRequest) Loose(have *v1alpha1.FlavorGPU) bool {
-	return g.Share == 0 && (have.Profile != "" || have.Sharing == "mig")
-}
 
 // hosts reports whether an offer's cards hold a size as the request wants it laid.
 func hosts(o *inventory.Offer, g *CardRequest, size quantity.Vector) bool {
@@ -20,9 +16,12 @@ func hosts(o *inventory.Offer, g *CardRequest, size quantity.Vector) bool {
 	return o.Cards().Holds(units)
 }
 
-// HostsInstead is hosts as if a contract were not there.
-func HostsInstead(o *inventory.Offer, g *CardRequest, size quantity.Vector, c *v1alpha1.Contract) (fits bool) {
-	o.Cards().Without(inventory.CardsOf(c), func() { fits = hosts(o, g, size) })
+// HostsInstead reports whether an offer's cards and nodes hold a size of a request as if a
+// contract, which holds so much of its nodes, were not there.
+func HostsInstead(m *Matcher, w *Request, o *inventory.Offer, size quantity.Vector, c *v1alpha1.Contract, held *nodes.Holding) (fits bool) {
+	o.Cards().Without(inventory.CardsOf(c), func() {
+		o.Nodes().Without(held, func() { fits = hosts(o, w.GPU, size) && m.Packs(w, o, size) })
+	})
 	return fits
 }
 
@@ -42,11 +41,15 @@ func (m *Matcher) FailsCapacity(w *Request, o *inventory.Offer, size quantity.Ve
 }
 
 // LayOut chooses the cards of a contract of a size, which had others before: it
-// stays on its card where that has the room.
-func (m *Matcher) LayOut(w *Request, o *inventory.Offer, size quantity.Vector, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
+// stays on its card where that has the room. Where the offer tells its nodes, they are cards
+// of those on which the contract lies; where it names none, nobody knows.
+func (m *Matcher) LayOut(w *Request, o *inventory.Offer, size quantity.Vector, on []v1alpha1.ContractNode, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
 	d, units := o.Cards(), size.At(quantity.GPU)
 	if d == nil || units == 0 {
 		return nil
+	}
+	if o.Nodes() != nil {
+		return CardsOn(o, on, had, w.GPU == nil || w.GPU.Loose(o.Flavor.Spec.GPU))
 	}
 	sum := int64(0)
 	for _, u := range had {
@@ -66,9 +69,31 @@ func (m *Matcher) layAnew(w *Request, o *inventory.Offer, size quantity.Vector, 
 	if w.GPU == nil || w.GPU.Loose(o.Flavor.Spec.GPU) { // nil: a size of the offer brings them, unasked for
 		return d.MostUsed(units)
 	}
-	if len(had) == 1 && units < d.PerCard() && d.Free()[had[0].Card] >= units {
-		return d.Choose(units, int(had[0].Card))
+	if len(had) == 1 && units < d.PerCard() {
+		if i := d.At(had[0]); i >= 0 && d.Free()[i] >= units {
+			return d.Choose(units, i)
+		}
 	}
 	_, card := m.packing(o, o.Free(), size)
 	return d.Choose(units, card)
+}
+
+// CardsOn are the cards of nodes on which a contract's units lie that had others before, loose
+// or together. Where it has as many of a node as before, they stay.
+func CardsOn(o *inventory.Offer, on []v1alpha1.ContractNode, had []v1alpha1.CardUnits, loose bool) (out []v1alpha1.CardUnits) {
+	o.Cards().Without(had, func() {
+		for i := range on {
+			units, stay, sum := on[i].Resources[o.GPUName].Int64(), []v1alpha1.CardUnits(nil), int64(0)
+			for _, u := range had {
+				if u.Node == on[i].Node {
+					stay, sum = append(stay, u), sum+u.Units
+				}
+			}
+			if sum != units {
+				stay = o.Cards().On(on[i].Node, units, loose)
+			}
+			out = append(out, stay...)
+		}
+	})
+	return out
 }

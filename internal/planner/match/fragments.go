@@ -202,23 +202,25 @@ func (m *Matcher) packing(o *inventory.Offer, free, size quantity.Vector) (term 
 	cpu := free.At(quantity.CPU) - size.At(quantity.CPU)
 	w.after = append(w.after[:0], d.Free()...)
 	after := w.after
-	lose := func(on []v1alpha1.CardUnits) float64 {
+	lose := func(on ...v1alpha1.CardUnits) float64 {
 		copy(after, d.Free())
 		for _, u := range on {
-			after[u.Card] -= u.Units
+			if i := d.At(u); i >= 0 {
+				after[i] -= u.Units
+			}
 		}
 		return w.fragments(o, cpu, after)
 	}
 	units := size.At(quantity.GPU)
 	left, card := math.Inf(1), -1
 	if units == 0 || units >= d.PerCard() {
-		left = lose(d.Choose(units, -1))
+		left = lose(d.Choose(units, -1)...)
 	} else {
 		for i, free := range d.Free() {
 			if free < units || slices.Contains(d.Free()[:i], free) {
 				continue // a card like an earlier one does the same
 			}
-			if f := lose([]v1alpha1.CardUnits{{Card: int32(i), Units: units}}); f < left { //nolint:gosec // a flavor has few cards
+			if f := lose(d.Units(i, units)); f < left {
 				left, card = f, i
 			}
 		}

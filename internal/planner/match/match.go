@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
@@ -141,7 +142,7 @@ func (g *CardRequest) fact(o *inventory.Offer) string {
 		return ReqGPUInterconnect
 	case g.capability > 0 && capability(have.ComputeCapability) < g.capability:
 		return ReqGPUCapability
-	case g.Profile != "" && g.Profile != strings.ToLower(have.Profile):
+	case g.Profile != "" && g.Profile != strings.ToLower(have.Profile) && !(g.alike && gpuforms.Profile(g.Profile) == gpuforms.Profile(have.Profile)):
 		return ReqGPUProfile
 	case !g.fitsSharing(have):
 		return ReqGPUSharing

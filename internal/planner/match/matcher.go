@@ -29,6 +29,8 @@ type Facts struct {
 	// Asked and GrowthApart: what came with draft.RulesAsked, and with
 	// draft.RulesGrowthApart, holds.
 	Asked, GrowthApart bool
+	// ProfilesAlike: a MIG profile is one however it is written (draft.RulesProfilesAlike).
+	ProfilesAlike bool
 
 	Clusters map[string]*v1alpha1.Cluster
 	Policies []model.Policy

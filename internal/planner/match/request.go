@@ -61,6 +61,8 @@ type CardRequest struct {
 	Memory v1alpha1.MemoryRange
 	vendor, architecture, tier, interconnect,
 	Profile, Sharing string
+	// alike: 1g.10gb+me is 1g.10gb.me.
+	alike      bool
 	capability int
 }
 
@@ -143,6 +145,7 @@ func (m *Matcher) Request(a *Ask) *Request {
 	}
 	if alt.GPU != nil {
 		w.GPU = CardRequestOf(alt.GPU)
+		w.GPU.alike = m.facts.ProfilesAlike
 	}
 	m.AskPods(w, alt.PerPod)
 	w.accelerated = m.asksAccelerators(w)
@@ -173,6 +176,14 @@ func CardRequestOf(g *v1alpha1.GPURequest) *CardRequest {
 	}
 	return out
 }
+
+// Loose reports whether the units that a request comes to may lie on any cards.
+func (g *CardRequest) Loose(have *v1alpha1.FlavorGPU) bool {
+	return g.Share == 0 && IsCut(have)
+}
+
+// IsCut reports whether the units of cards are instances of MIG, each of which lies by itself.
+func IsCut(have *v1alpha1.FlavorGPU) bool { return have.Profile != "" || have.Sharing == "mig" }
 
 // units is how many of a flavor's sellable units the request comes to: a share of
 // a card is rounded up to units.

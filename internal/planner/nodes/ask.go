@@ -13,6 +13,9 @@ type Ask struct {
 	Named []int
 	// Only are the nodes that may be taken; nil for any.
 	Only func(node string) bool
+	// Cards is how many pieces of so many units the cards of a node hold, where its units lie on
+	// cards that are sold in parts and each piece is to lie together; nil for any.
+	Cards func(node string, units int64) int64
 }
 
 // unknown is how what lies nobody knows where is made of pods: of one.

@@ -68,14 +68,14 @@ func (m *Map) Holds(p Part) bool {
 // Moved are parts each as it is, on its node where that is free and else on another; nil
 // where one finds none.
 func (m *Map) Moved(parts []Part) []Part {
-	out := m.Remapped(parts, "", nil)
+	out := m.Remapped(parts, "", nil, nil)
 	slices.SortFunc(out, func(a, b Part) int { return strings.Compare(a.Node, b.Node) })
 	return out
 }
 
 // Remapped is Moved with the parts in their order; none is left on the node that is shunned,
-// and others go to nodes of only alone; nil for any.
-func (m *Map) Remapped(parts []Part, shunned string, only func(node string) bool) []Part {
+// and others go to nodes of only alone, whose cards hold them together; nil for any.
+func (m *Map) Remapped(parts []Part, shunned string, only func(node string) bool, cards func(node string, units int64) int64) []Part {
 	trial, out := m.Clone(), slices.Clone(parts)
 	take := func(p Part) { trial.Book(&Holding{Parts: []Part{p}}, 1) }
 	var homeless []int
@@ -90,7 +90,7 @@ func (m *Map) Remapped(parts []Part, shunned string, only func(node string) bool
 		free := func(node string) bool {
 			return node != shunned && !slices.ContainsFunc(out, func(o Part) bool { return o.Node == node })
 		}
-		x := &packing{m: trial, unit: unknown(parts[i].Size).Unit, prefer: free, only: only}
+		x := &packing{m: trial, unit: unknown(parts[i].Size).Unit, prefer: free, only: only, cards: cards}
 		best, fits := x.best(parts[i].Size, 1)
 		if fits == 0 || !free(m.names[best]) {
 			return nil

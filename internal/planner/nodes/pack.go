@@ -14,6 +14,8 @@ type packing struct {
 	prefer func(string) bool
 	// only are the nodes that may be taken; nil for any.
 	only func(string) bool
+	// cards is how many pieces of so many units a node's cards hold; nil for any.
+	cards func(node string, units int64) int64
 	// unit orders the nodes.
 	unit int
 	// widest: the fewest nodes, whatever is broken.
@@ -26,7 +28,7 @@ type packing struct {
 func (m *Map) pack(size quantity.Vector, ask Ask, prefer func(string) bool) []Part {
 	p := divide(size, ask, m.Most(ask.Unit))
 	for _, widest := range [...]bool{false, true} {
-		x := &packing{m: m, prefer: prefer, only: ask.Only, unit: ask.Unit, widest: widest}
+		x := &packing{m: m, prefer: prefer, only: ask.Only, cards: ask.Cards, unit: ask.Unit, widest: widest}
 		if !x.put(p.pod, p.n) || p.rest != nil && !x.put(p.rest, 1) || !x.beside(p.over) {
 			if widest {
 				return nil
@@ -87,6 +89,11 @@ func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) 
 		if k == 0 || x.only != nil && !x.only(x.m.names[i]) {
 			return
 		}
+		if x.cards != nil {
+			if k = min(k, x.cards(x.m.names[i], piece.At(x.unit))); k == 0 {
+				return
+			}
+		}
 		r := rank{node: i, free: free.At(x.unit), cpu: free.At(quantity.CPU), memory: free.At(quantity.Memory), short: k < n}
 		r.whole = !x.widest && free.At(x.unit) >= shape.At(x.unit)
 		r.unwanted = x.prefer != nil && !x.prefer(x.m.names[i])
@@ -104,12 +111,15 @@ func (x *packing) best(piece quantity.Vector, n int64) (node int32, fits int64) 
 				continue
 			}
 			look(at, l.shape, l.free)
-			if x.prefer == nil && x.only == nil {
+			if x.prefer == nil && x.only == nil && x.cards == nil {
 				break // the others are like it
 			}
 		}
 	}
 	for k, at := range x.nodes {
+		if x.cards != nil {
+			break // what was taken is not taken off their cards
+		}
 		look(at, x.m.shape[at], x.left(k))
 	}
 	return node, fits

@@ -34,6 +34,8 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		}
 		if first == nil {
 			first = f
+		} else if first.Closest == "" && f.Closest != "" {
+			first.Closest = fmt.Sprintf("alternative %d: %s", alt, f.Closest)
 		}
 	}
 	q.looks.explain(r, first)

@@ -129,6 +129,7 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 		}
 	}
 	s.Resources = res
+	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was, nodesFor(r.Placer, r.job, r.how, o))
 	var had []v1alpha1.CardUnits
 	if s.GPUs != nil {
 		had = s.GPUs.Cards
@@ -137,10 +138,9 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 	if g := o.Flavor.Spec.GPU; g != nil && size.At(quantity.GPU) > 0 {
 		s.GPUs = &v1alpha1.ContractGPU{
 			Count: size.At(quantity.GPU), Model: g.Model, Memory: g.Memory, Tier: g.Tier, ResourceName: o.GPUName, UnitsPerGPU: g.UnitsPerGPU,
-			Cards: r.Match.LayOut(w, o, size, had),
+			Cards: r.Match.LayOut(w, o, size, s.Nodes, had),
 		}
 	}
-	s.Nodes = layout.Lay(r.Match, &r.Draft, w, o, size, s, was, nodesFor(r.Placer, r.job, r.how, o))
 	s.NodeSelector = nil
 	if s.ByHand() {
 		s.NodeSelector = o.Flavor.Spec.NodeSelector

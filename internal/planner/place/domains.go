@@ -219,7 +219,13 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 		}
 		x.closest = cmp.Or(x.closest, "-")
 	}
-	if x.closest == "" || f != nil && outOfMoney(f) {
+	if f != nil && (x.closest == "" || outOfMoney(f)) { // said as it is anywhere; near names the domain
+		if len(x.rooms) > 0 {
+			x.closest = cmp.Or(x.closest, x.rooms[0].Domain)
+		}
+		if x.closest != "" && x.most < x.n && x.n > 1 {
+			f.Closest = x.missing()
+		}
 		return f
 	}
 	if f == nil {
@@ -232,11 +238,15 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 		x.most = max(x.most, f.Done)
 	}
 	if x.n > 1 {
-		f.Closest = fmt.Sprintf("%s %s has room for %d of %d replicas, %d missing", x.within.String(), x.closest, x.most, x.n, x.n-x.most)
-		f.Fit = x.most
+		f.Closest, f.Fit = x.missing(), x.most
 		f.Text = fmt.Sprintf("no %s has room for all %d replicas; %s; %s", x.within.String(), x.n, f.Closest, f.Text)
 	}
 	return f
+}
+
+// missing is for how many replicas the domain that comes closest has no room.
+func (x *wholeSearch) missing() string {
+	return fmt.Sprintf("%s %s has room for %d of %d replicas, %d missing", x.within.String(), x.closest, x.most, x.n, x.n-x.most)
 }
 
 // outOfMoney reports whether a limit of the tenant stood in the way.

@@ -11,12 +11,12 @@ import (
 // and reports whether it could. Price, term and the other parts stay.
 func remap(r *Placer, j *draft.Job, c *v1alpha1.Contract) bool {
 	o := r.OfferOf(c)
-	on := layout.Remapped(&r.Draft, o, c, keptNodes(r, j, c, o))
+	on, gpus := layout.Remapped(&r.Draft, o, c, keptNodes(r, j, c, o))
 	if on == nil {
 		return false
 	}
 	figures, next := inPlace{r, j, Request{}, c, o}.figures(), r.Books.Settle(c, r.Now)
-	next.Spec.Nodes = on
+	next.Spec.Nodes, next.Spec.GPUs = on, gpus
 	next.Decision.Market, next.Decision.Offer, next.Decision.Rules = r.W.Market, figures, r.RulesRecorded()
 	next.Decision.Offer.Nodes = layout.Figures(o, on)
 	r.Change(c, next)
