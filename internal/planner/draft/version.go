@@ -86,4 +86,7 @@ const (
 	// must share a domain takes the whole gang, and while one of it is on a node that is gone,
 	// no other is placed in another rack (package place).
 	RulesGangsLeaveWhole = 18
+	// RulesBookingsCounted: what is looked for bookings (schedule.book) counts against
+	// limits.work, and ends there (packages ahead, settle).
+	RulesBookingsCounted = 18
 )
