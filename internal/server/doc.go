@@ -75,7 +75,8 @@
 // bodies of all requests take 128 MiB at most, of which no identity's first 256 KiB are
 // part. The port takes 20,000 connections (--agents-connections), half of them kept for
 // addresses that showed a certificate in force within the last hour; a handshake may take
-// 10 s. A revoked certificate, and one without a known role, ends at the handshake. JSON
+// 10 s. The other ports take 1,024 connections with 16 requests under way each. A request
+// counts until its answer is taken (package finish). A revoked certificate, and one without a known role, ends at the handshake. JSON
 // is read strictly (api/strictjson): a key twice, a key in another case beside itself,
 // characters nobody sees, absurd numbers and depths are refused and counted.
 //

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
+	"github.com/fleetbroker/fleetbroker/internal/server/finish"
 )
 
 // Limits are what one identity may use of the agents' port, however many
@@ -81,6 +82,7 @@ type budget struct {
 	now                      func() time.Time
 	requests, bytes, answers *rate.Limiter
 	slots, polls, remote     chan struct{}
+	refusals                 finish.Refusals
 }
 
 // manyFold is how much more than an agent other replicas may: they speak for all
@@ -113,7 +115,7 @@ func newBudget(l Limits, now func() time.Time) *budget {
 		answers: rate.NewLimiter(rate.Limit(l.Answers), int(l.Answers*byteBurst)),
 		slots:   make(chan struct{}, l.Concurrent),
 		polls:   make(chan struct{}, maxPolls),
-		remote:  make(chan struct{}, 1),
+		remote:  make(chan struct{}, 1), refusals: finish.NewRefusals(),
 	}
 }
 
@@ -178,13 +180,14 @@ func (l *limiter) limit(cost func(*http.Request) int, limited func(*http.Request
 		leave, after, reason := b.enter(cost(r))
 		if leave == nil {
 			limited(r)
-			tooMany(w, after, id.Name, reason)
+			b.refusals.Answer(w, r, func() { tooMany(w, after, id.Name, reason) })
 			return
 		}
 		defer leave()
 		held := &body{all: l.bodies, budget: b}
 		defer held.release()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bodyKey{}, held)))
+		finish.Written(w, r)
 	})
 }
 

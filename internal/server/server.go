@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fleetbroker/fleetbroker/internal/server/finish"
 )
 
 // Limits of every port. Longer waits, such as a long poll, extend their own
@@ -23,12 +25,10 @@ const (
 	requestTimeout    = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
-	// Of HTTP/2: what one connection may have under way, and how much of bodies
-	// that nobody reads yet.
-	maxRequestStreams = 64
-	maxStreamBuffer   = 64 << 10
-	maxReceiveBuffer  = 128 << 10
-	maxFrame          = 16 << 10
+	// Of HTTP/2: how much of bodies one connection may have that nobody reads yet.
+	maxStreamBuffer  = 64 << 10
+	maxReceiveBuffer = 128 << 10
+	maxFrame         = 16 << 10
 )
 
 // Port is one address with what it serves.
@@ -41,8 +41,9 @@ type Port struct {
 	TLS *tls.Config
 	// Handler of the port.
 	Handler http.Handler
-	// Connections at a time, default 20,000. Where clients show certificates half
-	// of them are kept for addresses that completed a handshake in the last hour.
+	// Connections at a time, default 20,000, and 1,024 where none has to show a certificate.
+	// Where clients show certificates half of them are kept for addresses that completed a
+	// handshake in the last hour.
 	Connections int
 	// PerAddress limits connections of one address; 0 does not. Agents of one site
 	// often share one address.
@@ -69,15 +70,16 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 		log.Info("each port takes fewer connections at a time than it could: the process may open few files", "connections", most, "remedy", "raise the limit of open files (ulimit -n, LimitNOFILE)")
 	}
 	for _, p := range ports {
-		p.Connections = min(cmp.Or(max(p.Connections, 0), defaultConnections), most)
+		certified := p.TLS != nil && p.TLS.ClientAuth == tls.RequireAndVerifyClientCert
+		places, streams := finish.Room(certified)
+		p.Connections = min(cmp.Or(max(p.Connections, 0), places), most)
 		listener, err := bind(ctx, p)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		closing := make(chan struct{})
-		certified := p.TLS != nil && p.TLS.ClientAuth == tls.RequireAndVerifyClientCert
 		server := &http.Server{
-			Handler:           departing(p.Handler),
+			Handler:           finish.Handler(departing(p.Handler)),
 			TLSConfig:         p.TLS,
 			ReadHeaderTimeout: readHeaderTimeout,
 			ReadTimeout:       requestTimeout,
@@ -85,7 +87,7 @@ func Listen(ctx context.Context, log *slog.Logger, ports ...Port) (*Servers, err
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
 			HTTP2: &http.HTTP2Config{
-				MaxConcurrentStreams: maxRequestStreams, MaxReadFrameSize: maxFrame,
+				MaxConcurrentStreams: streams, MaxReadFrameSize: maxFrame,
 				MaxReceiveBufferPerConnection: maxReceiveBuffer, MaxReceiveBufferPerStream: maxStreamBuffer,
 				// A peer that is gone, or takes nothing, keeps no connection.
 				SendPingTimeout: idleTimeout, PingTimeout: requestTimeout, WriteByteTimeout: requestTimeout,

@@ -49,6 +49,12 @@ func (a *Accounts) Book(s *Sum, c *v1alpha1.Contract) {
 	s.hourly += a.Money.Most(c)
 }
 
+// Unbook takes a booking out of a sum that it is in.
+func (a *Accounts) Unbook(s *Sum, c *v1alpha1.Contract) {
+	s.held.RemoveHeld(c)
+	s.hourly -= a.Money.Most(c)
+}
+
 // NarrowBy is Narrow by a sum.
 func (a *Accounts) NarrowBy(l *Limits, s *Sum) {
 	t, hourly := l.Tenant, s.hourly

@@ -164,34 +164,6 @@ func undelivered(j *draft.Job) ledger.Reason {
 	return lifecycle.Undelivered(j.In.Spec.FlavorType)
 }
 
-// Short is why a booking cannot be kept where it is, "" while it can; those after it in
-// the order of Compare do not count. passes: what is missing may be back in a moment. What
-// a provider that is held back would lose (safety.maxEnds) is kept. fits: it is known that its
-// offer has room for it.
-func Short(r *place.Placer, c *v1alpha1.Contract, fits bool) (why string, passes bool) {
-	o := r.OfferOf(c)
-	switch {
-	case r.W.Deaf, r.HeldBack.Provider(c.Spec.Provider):
-		return "", false
-	case o == nil && !isHeard(r, c.Spec.Provider):
-		return "", false // it has not said yet what it offers
-	case o == nil, o.State == model.Withdrawn:
-		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered", true
-	case o.State == model.Lost:
-		return c.Spec.Provider + " is lost", false // it was silent for long
-	case !o.LeaveBy.IsZero() && o.LeaveBy.Before(c.Spec.Term.End.Time):
-		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy), false
-	case o.State != model.Fresh:
-		return "", false // silence is not loss
-	case fits:
-		return "", false
-	}
-	if _, short := draft.OnAxis(&r.Draft).Profile(o, after(r, c)).Until(c.Spec.Term.Start, c.Spec.Term.End, draft.OnAxis(&r.Draft).Ahead(o, c)); short {
-		return lackText(r, c), true
-	}
-	return "", false
-}
-
 // Losses are the bookings of a market whose providers serve them no more, by name.
 func Losses(r *place.Placer) (out []*v1alpha1.Contract) {
 	if r.W.Deaf {
@@ -217,8 +189,20 @@ func lackText(r *place.Placer, c *v1alpha1.Contract) string {
 	if o == nil {
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
 	}
+	return lackIn(r, c, draft.OnAxis(&r.Draft).Profile(o, after(r, c)))
+}
+
+// room is what of an offer is free over time.
+type room interface {
+	Until(from, to v1alpha1.Time, size quantity.Vector) (at v1alpha1.Time, short bool)
+	At(v1alpha1.Time) quantity.Vector
+}
+
+// lackIn is lackText of a booking whose offer there is, in what is free beside those that come
+// before it.
+func lackIn(r *place.Placer, c *v1alpha1.Contract, p room) string {
+	o := r.OfferOf(c)
 	size := draft.OnAxis(&r.Draft).Ahead(o, c)
-	p := draft.OnAxis(&r.Draft).Profile(o, after(r, c))
 	at, short := p.Until(c.Spec.Term.Start, c.Spec.Term.End, size)
 	if !short {
 		at = r.Now

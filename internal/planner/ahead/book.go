@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -26,6 +27,7 @@ func Book(r *place.Placer, jobs []*draft.Job, unclaimed func(func())) (changed b
 			strings.Compare(a.TenantName, b.TenantName), strings.Compare(a.Name, b.Name))
 	})
 	seen := newViews(&r.Draft)
+	seen.each = LooksOfReplica(r)
 	for _, j := range jobs {
 		r.Match.Trim()
 		s := &j.In.Spec.Schedule
@@ -113,13 +115,15 @@ func (b *booker) sort() {
 	seen := map[int32]bool{}
 	for _, c := range list {
 		k := c.Spec.Intent.Replica
+		o := b.OfferOf(c)
 		if !seen[k] {
+			puts, was := b.views.axis.Puts(), c
 			c = Rewrite(b.Placer, j, c, b.from, b.to)
+			b.views.rewritten(puts, o, was, c)
 		}
 		why, passes := "", false
-		o := b.OfferOf(c)
 		fits := o != nil && b.views.keeps(o, c)
-		b.unclaimed(func() { why, passes = Short(b.Placer, c, fits) })
+		b.unclaimed(func() { why, passes = b.lacks(c, fits) })
 		switch {
 		case c.Spec.Intent.Digest != j.In.Digest || k >= j.Replicas() || seen[k]:
 			b.changed = append(b.changed, c)
@@ -135,6 +139,36 @@ func (b *booker) sort() {
 		}
 		seen[k] = true
 	}
+}
+
+// lacks is why a booking cannot be kept where it is, "" while it can; those after it in
+// the order of Compare do not count. passes: what is missing may be back in a moment. What
+// a provider that is held back would lose (safety.maxEnds) is kept. fits: it is known that its
+// offer has room for it.
+func (b *booker) lacks(c *v1alpha1.Contract, fits bool) (why string, passes bool) {
+	r := b.Placer
+	o := r.OfferOf(c)
+	switch {
+	case r.W.Deaf, r.HeldBack.Provider(c.Spec.Provider):
+		return "", false
+	case o == nil && !isHeard(r, c.Spec.Provider):
+		return "", false // it has not said yet what it offers
+	case o == nil, o.State == model.Withdrawn:
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered", true
+	case o.State == model.Lost:
+		return c.Spec.Provider + " is lost", false // it was silent for long
+	case !o.LeaveBy.IsZero() && o.LeaveBy.Before(c.Spec.Term.End.Time):
+		return c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied by " + draft.Stamp(o.LeaveBy), false
+	case o.State != model.Fresh:
+		return "", false // silence is not loss
+	case fits:
+		return "", false
+	}
+	below := b.views.below(o, c)
+	if _, lacks := below.Until(c.Spec.Term.Start, c.Spec.Term.End, draft.OnAxis(&r.Draft).Ahead(o, c)); lacks {
+		return lackIn(r, c, below), true
+	}
+	return "", false
 }
 
 // waits reports whether a booking that its offer cannot keep stays where it is for now:
@@ -159,16 +193,17 @@ func (b *booker) waits(c *v1alpha1.Contract) bool {
 // where that fails.
 func (b *booker) again(missing []int32) *draft.Failure {
 	j := b.job
-	m := b.Mark()
+	m, was := b.Mark(), b.views.moment()
 	for _, c := range b.changed {
-		draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+		b.cancel(c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
 	}
 	for _, c := range slices.Clone(j.Booked) {
 		if slices.Contains(b.short, c) {
-			draft.OnAxis(&b.Placer.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
+			b.cancel(c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "moved, because it could not be kept: "+b.why[c.Metadata.Name])
 		}
 	}
 	x := &search{Placer: b.Placer, job: j, from: b.from, to: b.to, beside: b.keeps, hints: &hints{}, views: b.views}
+	x.looks = looksFor(b.Placer, j, len(missing), b.views.each)
 	x.how = b.For(j, place.Request{}, max(len(missing), 1))
 	var first *draft.Failure
 	var made []*v1alpha1.Contract
@@ -187,7 +222,7 @@ func (b *booker) again(missing []int32) *draft.Failure {
 		}
 	}
 	if first != nil && (len(made) == 0 || len(b.changed) > 0 || len(made) < len(b.short)) {
-		b.Rollback(m)
+		b.views.takeBack(was, func() { b.Rollback(m) })
 		b.EditJob(j)
 		j.Dec.Near, j.Dec.Try = x.hints.near, x.hints.try
 		return first
@@ -206,6 +241,14 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	return first
 }
 
+// cancel ends a booking of the job.
+func (b *booker) cancel(c *v1alpha1.Contract, end v1alpha1.Phase, code, text string) {
+	axis := draft.OnAxis(&b.Placer.Draft)
+	puts, o := axis.Puts(), b.OfferOf(c)
+	axis.CancelBooking(b.job, c, end, code, text)
+	b.views.remove(puts, o, b.job.Tenant, c)
+}
+
 // mark writes into bookings why their offers cannot keep them, and takes that out of those
 // that they can keep again. Another wording alone is written once a status interval.
 func (b *booker) mark() {
@@ -218,12 +261,13 @@ func (b *booker) mark() {
 		if was := ledger.ReasonOf(c); was == is || is.Code == "" && was.Code != lifecycle.CodeBookingShort {
 			continue
 		}
-		next := ledger.Explain(c, is)
+		next, puts := ledger.Explain(c, is), b.views.axis.Puts()
 		if is.Code == c.Status.Reason {
 			b.Status(c, next)
 		} else {
 			b.Change(c, next)
 		}
+		b.views.rewritten(puts, b.OfferOf(c), c, next)
 		replace(b.Placer, j, c, next)
 	}
 }

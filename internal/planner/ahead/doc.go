@@ -3,6 +3,8 @@
 //	book.go    the bookings of a round: kept, made, moved, in order
 //	search.go  the places that are free during a whole term
 //	views.go   what a search has summed up, kept as it books
+//	ladder.go  what is free to each booking beside those that are kept before it
+//	looks.go   what a search may look at
 //	begin.go   a booking whose term begins, and one that it is too late for
 //	text.go    what people read of one, and when it could be had instead
 //

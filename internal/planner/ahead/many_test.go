@@ -70,3 +70,53 @@ func TestManyIntents_BookInMeasure(t *testing.T) {
 		t.Errorf("100 intents take %d and later %d allocations, 400 take %d and %d: want some four times as many", fewFirst, fewLater, manyFirst, manyLater)
 	}
 }
+
+// TestAnOfferThatShrinks_IsComparedInMeasure: what a round allocates for bookings that their
+// offer can hold no more grows with how many they are and not with their square: as they are
+// told so, in each later round, and as they move.
+func TestAnOfferThatShrinks_IsComparedInMeasure(t *testing.T) {
+	made := func(intents int) (took [3]uint64) {
+		b := plantest.New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome", mayBook)
+		room := plantest.Capacity("cpu=40960 memory=160Ti pods=40960 ephemeral-storage=100Ti")
+		b.Offer("paris/h100", plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), room)
+		for i := range intents {
+			b.Intent(fmt.Sprintf("vision/i%03d", i), plantest.Wants(1, "H100"), books(48*time.Hour+time.Duration(i%60)*time.Hour, 100*time.Hour+time.Duration(i)*time.Minute))
+		}
+		if n := len(b.Round().Contracts); n != intents {
+			t.Fatalf("%d of %d are booked", n, intents)
+		}
+		b.Offer("paris/h100", plantest.Cards("nvidia-h100", 8, "80Gi"))
+		for i := range took {
+			if i == len(took)-1 {
+				b.Offer("lyon/h100", plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), room)
+				b.Tick(time.Hour)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			p := planner.Decide(b.W)
+			runtime.ReadMemStats(&after)
+			took[i] = after.Mallocs - before.Mallocs
+			changed := 0
+			for _, c := range p.Contracts {
+				if c.After != nil && c.After.Spec.Provider == "lyon" {
+					changed++
+				}
+			}
+			if moved := intents - 8; i == len(took)-1 && changed != moved {
+				t.Fatalf("%d of %d bookings move", changed, moved)
+			} else if i == 0 && len(p.Contracts) != moved {
+				t.Fatalf("%d of %d are told", len(p.Contracts), moved)
+			}
+			b.Apply(p)
+		}
+		return took
+	}
+	made(10)
+	few, many := made(100), made(400)
+	t.Logf("100 intents: %d allocations; 400: %d", few, many)
+	for i := range few {
+		if many[i] > 6*few[i] {
+			t.Errorf("round %d: 100 intents take %d allocations, 400 take %d: want some four times as many", i, few[i], many[i])
+		}
+	}
+}

@@ -34,6 +34,7 @@ type search struct {
 	cheap bool
 	hints *hints
 	views *views
+	looks *looks
 }
 
 // hints are what people are shown of a booking that finds no place.
@@ -66,6 +67,9 @@ func (x *search) all(replicas []int32) *draft.Failure {
 			if first == nil {
 				first = f
 			}
+			if x.looks.ended() {
+				return x.looks.explain(x.Placer, first)
+			}
 		}
 	}
 	return first
@@ -81,13 +85,18 @@ func (x *search) by(alt int, replicas []int32) *draft.Failure {
 	if f == nil || len(replicas) < 2 {
 		return f
 	}
+	var narrower []place.Request
 	for _, provider := range x.providers(alt) {
-		if x.try(alt, replicas, x.how.On(provider)) == nil {
-			return nil
-		}
+		narrower = append(narrower, x.how.On(provider))
 	}
 	for _, d := range x.domains(alt) {
-		if x.try(alt, replicas, x.how.Keeping(d)) == nil {
+		narrower = append(narrower, x.how.Keeping(d))
+	}
+	for _, how := range narrower {
+		if x.looks.ended() {
+			break
+		}
+		if x.try(alt, replicas, how) == nil {
 			return nil
 		}
 	}
@@ -122,12 +131,11 @@ func (x *search) providers(alt int) []string {
 }
 
 func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failure {
-	m := x.Mark()
+	m, was := x.Mark(), x.views.moment()
 	x.placed, x.spent = nil, x.spentOn(x.beside)
 	for i, replica := range replicas {
 		if f := x.one(alt, replica, how, int64(len(replicas)-i-1)); f != nil {
-			x.Rollback(m)
-			x.views.forget()
+			x.views.takeBack(was, func() { x.Rollback(m) })
 			x.placed = nil
 			f.Done = i
 			if i > 0 {
@@ -153,6 +161,9 @@ func (x *search) spentOn(list []*v1alpha1.Contract) (sum match.SpendLimits) {
 // one books a replica.
 func (x *search) one(alt int, replica int32, how place.Request, others int64) *draft.Failure {
 	s := x.ClassFor(x.job, how, alt)
+	if !x.looks.take(x.looksAt(s)) {
+		return &draft.Failure{Class: s, Code: lifecycle.CodeWork, Text: "its offers were not looked at", Rejected: map[string]int{}}
+	}
 	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.views.limits(x.job.Tenant, x.from, x.to))
 	x.LookedAhead(x.job, s, l, func(of *match.Candidate) (match.Candidate, string) {
 		c := x.look(s, l, of)
@@ -309,8 +320,8 @@ func (x *search) failure(s *match.Class, near []found, rejected map[string]int) 
 	slices.SortStableFunc(near, func(a, b found) int { return cmp.Compare(a.full.Unix(), b.full.Unix()) })
 	for i := range near {
 		c := &near[i]
-		if isRoom(c.Fails) {
-			if text := x.nearText(c); len(x.hints.near) < nearShown && !slices.Contains(x.hints.near, text) {
+		if len(x.hints.near) < nearShown && isRoom(c.Fails) {
+			if text := x.nearText(c); !slices.Contains(x.hints.near, text) {
 				x.hints.near = append(x.hints.near, text)
 			}
 		}

@@ -29,7 +29,7 @@ func (x *search) nearText(c *found) string {
 		return c.Offer.Ref + " " + match.Words(c.Fails)
 	}
 	i := x.Names.Of(name)
-	least, at := draft.OnAxis(&x.Placer.Draft).Profile(c.Offer, nil).Least(x.from, x.to, c.Size)
+	least, at := x.views.of(c.Offer).Least(x.from, x.to, c.Size)
 	have := v1alpha1.AmountOf(max(least.At(i), 0)).Canonical(name)
 	return fmt.Sprintf("%s has %s of %s %s free at %s", c.Offer.Ref, have, v1alpha1.AmountOf(c.Size.At(i)).Canonical(name), name, draft.Stamp(at))
 }
@@ -38,6 +38,9 @@ func (x *search) nearText(c *found) string {
 // first.
 func (x *search) suggest(near []found) {
 	j := x.job
+	if len(x.hints.try) >= tryShown {
+		return
+	}
 	last := v1alpha1.TimeOf(x.Now.Add(x.Fleet.Bookings.Ahead()))
 	var best v1alpha1.Time
 	var where string
@@ -46,12 +49,16 @@ func (x *search) suggest(near []found) {
 		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Fails == match.ReqNode || c.Offer.Cards() != nil {
 			continue
 		}
-		at, ok := draft.OnAxis(&x.Placer.Draft).Profile(c.Offer, nil).From(x.from, last, j.Seconds, c.Size)
+		p := x.views.of(c.Offer)
+		if !x.looks.spare(p.Tries()) {
+			continue
+		}
+		at, ok := p.From(x.from, last, j.Seconds, c.Size)
 		if ok && (best.IsZero() || at.Before(best.Time)) {
 			best, where = at, c.Offer.Ref
 		}
 	}
-	if best.IsZero() || len(x.hints.try) >= tryShown {
+	if best.IsZero() {
 		return
 	}
 	text := fmt.Sprintf("schedule.notBefore: %s  # %s is free then", draft.Stamp(best), where)

@@ -1,6 +1,8 @@
 package ahead
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
@@ -10,15 +12,31 @@ import (
 )
 
 // views are what has been summed up of offers and of tenants while jobs book. Each booking
-// that is made is added to them, so that hundreds of replicas, or of intents, on one offer cost
-// no more than each its own. Whatever else changes the draft forgets them.
+// that is made is added to them, and each that is cancelled or taken back is taken away, so
+// that hundreds of replicas, or of intents, on one offer cost no more than each its own.
+// Whatever else changes the draft forgets them.
 type views struct {
 	axis     draft.Axis
 	puts     int // of the draft, as it was summed up
+	epoch    int // how often all was forgotten
 	offers   map[*inventory.Offer]*booking.Running
+	ladders  map[*inventory.Offer]*ladder // as nothing is kept for those that others give way to
 	sums     map[sumOf]*ledger.Sum
 	promised map[*account.Tenant]*draft.Promised
+	did      []booked // since all was forgotten
+	each     int64    // LooksOfReplica
 }
+
+// booked is a booking of a tenant that was made, or is no more.
+type booked struct {
+	offer    *inventory.Offer // nil: there is none any more
+	tenant   *account.Tenant
+	contract *v1alpha1.Contract
+	gone     bool
+}
+
+// moment is what a draft can be taken back to without forgetting.
+type moment struct{ epoch, did int }
 
 // sumOf is what a sum is of.
 type sumOf struct {
@@ -34,8 +52,10 @@ func newViews(r *draft.Draft) *views {
 
 // forget makes all be summed up again.
 func (v *views) forget() {
-	v.puts = v.axis.Puts()
-	v.offers, v.sums, v.promised = map[*inventory.Offer]*booking.Running{}, map[sumOf]*ledger.Sum{}, map[*account.Tenant]*draft.Promised{}
+	v.puts, v.did = v.axis.Puts(), nil
+	v.epoch++
+	v.offers, v.ladders = map[*inventory.Offer]*booking.Running{}, map[*inventory.Offer]*ladder{}
+	v.sums, v.promised = map[sumOf]*ledger.Sum{}, map[*account.Tenant]*draft.Promised{}
 }
 
 // refresh forgets what no longer is as it was summed up.
@@ -54,6 +74,18 @@ func (v *views) of(o *inventory.Offer) *booking.Running {
 		v.offers[o] = p
 	}
 	return p
+}
+
+// below is what an offer has free beside what it holds and what is kept before a booking. It
+// is good until the next question.
+func (v *views) below(o *inventory.Offer, c *v1alpha1.Contract) *booking.Running {
+	v.refresh()
+	l := v.ladders[o]
+	if l == nil {
+		l = newLadder(v.axis, o)
+		v.ladders[o] = l
+	}
+	return l.below(rungOf(v.axis, o, c))
 }
 
 // keeps reports whether an offer holds all that is booked on it during a booking's term: then
@@ -103,23 +135,98 @@ func (v *views) limits(t *account.Tenant, from, to v1alpha1.Time) account.Limits
 
 // add adds a tenant's booking that was just put on an offer.
 func (v *views) add(o *inventory.Offer, t *account.Tenant, c *v1alpha1.Contract) {
-	if v.puts+1 != v.axis.Puts() {
-		v.forget()
+	v.follow(v.axis.Puts()-1, booked{offer: o, tenant: t, contract: c})
+}
+
+// remove takes away a tenant's booking that was cancelled after so many puts; where it was
+// not, nothing is done.
+func (v *views) remove(puts int, o *inventory.Offer, t *account.Tenant, c *v1alpha1.Contract) {
+	if v.axis.Puts() == puts+1 {
+		v.follow(puts, booked{offer: o, tenant: t, contract: c, gone: true})
+	}
+}
+
+// follow brings up to date what was summed up after so many puts; something older is
+// forgotten when it is asked for.
+func (v *views) follow(puts int, b booked) {
+	if v.puts != puts {
 		return
 	}
 	v.puts++
-	if p := v.promised[t]; p.Holds() {
+	v.did = append(v.did, b)
+	v.sum(b)
+}
+
+// rewritten notes that a booking was written anew after so many puts, and takes what it took.
+func (v *views) rewritten(puts int, o *inventory.Offer, was, is *v1alpha1.Contract) {
+	if v.puts != puts || v.axis.Puts() != puts+1 {
+		return
+	}
+	if was.Spec.Term.Start != is.Spec.Term.Start || was.Spec.Term.End != is.Spec.Term.End || !v.axis.Ahead(o, was).Equal(v.axis.Ahead(o, is)) || v.axis.Standing(was) != v.axis.Standing(is) || was.Status.Since != is.Status.Since {
+		return
+	}
+	v.puts++
+}
+
+// sum adds a booking that was made to all that was summed up, or takes away one that is gone.
+func (v *views) sum(b booked) {
+	c := b.contract
+	switch p := v.promised[b.tenant]; {
+	case !p.Holds():
+	case b.gone:
+		p.Remove(c)
+	default:
 		p.Add(c)
 	}
-	for _, m := range append([]*inventory.Offer{o}, o.PoolPeers...) {
-		if p := v.offers[m]; p != nil {
-			p.Add(booking.Hold{Name: c.Metadata.Name, From: c.Spec.Term.Start, To: c.Spec.Term.End, Size: v.axis.Ahead(m, c)})
+	if b.offer == nil {
+		return
+	}
+	for _, m := range append([]*inventory.Offer{b.offer}, b.offer.PoolPeers...) {
+		if p := v.offers[m]; p != nil && b.gone {
+			p.Remove(c.Metadata.Name)
+		} else if p != nil {
+			p.Add(holdOf(v.axis, m, c))
+		}
+		if l := v.ladders[m]; l != nil && !b.gone {
+			l.add(rungOf(v.axis, m, c))
+		} else if l != nil && !l.remove(rungOf(v.axis, m, c)) {
+			delete(v.ladders, m)
 		}
 	}
+	v.figured(b)
+}
+
+// figured brings the figures of an offer and its pool up to date.
+func (v *views) figured(b booked) {
 	for of, sum := range v.sums {
-		if of.offer == o && !sum.Add(c) {
-			v.forget()
-			return
+		switch {
+		case of.offer == b.offer && (b.gone || !sum.Add(b.contract)):
+			delete(v.sums, of)
+		case b.gone && slices.Contains(b.offer.PoolPeers, of.offer):
+			delete(v.sums, of)
 		}
 	}
+}
+
+// moment is what the draft can be taken back to.
+func (v *views) moment() moment {
+	v.refresh()
+	return moment{v.epoch, len(v.did)}
+}
+
+// takeBack takes the draft back to a moment, by a function, and with it what was summed up.
+func (v *views) takeBack(to moment, rollback func()) {
+	known := v.epoch == to.epoch && v.puts == v.axis.Puts()
+	rollback()
+	if !known {
+		v.forget()
+		return
+	}
+	for len(v.did) > to.did {
+		last := v.did[len(v.did)-1]
+		v.did = v.did[:len(v.did)-1]
+		last.gone = !last.gone
+		v.sum(last)
+	}
+	v.puts = v.axis.Puts()
 }

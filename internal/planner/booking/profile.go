@@ -155,7 +155,13 @@ func (p *Profile) Until(from, to v1alpha1.Time, size quantity.Vector) (at v1alph
 // From is the first instant from from on, and not after last, at which a size fits for
 // seconds, and whether there is one: from itself, or when something ends.
 func (p *Profile) From(from, last v1alpha1.Time, seconds int64, size quantity.Vector) (at v1alpha1.Time, ok bool) {
-	tries := []v1alpha1.Time{p.later(from)}
+	return p.firstFit(from, last, seconds, size, p.Until)
+}
+
+// firstFit is From by what tells where a size does not fit.
+func (p *Profile) firstFit(from, last v1alpha1.Time, seconds int64, size quantity.Vector, until func(from, to v1alpha1.Time, size quantity.Vector) (v1alpha1.Time, bool)) (at v1alpha1.Time, ok bool) {
+	tries := make([]v1alpha1.Time, 0, 1+len(p.Ends)+len(p.Holds))
+	tries = append(tries, p.later(from))
 	for i := range p.Ends {
 		tries = append(tries, p.Ends[i].At)
 	}
@@ -167,7 +173,7 @@ func (p *Profile) From(from, last v1alpha1.Time, seconds int64, size quantity.Ve
 		if t.Before(from.Time) || t.After(last.Time) {
 			continue
 		}
-		if _, short := p.Until(t, v1alpha1.TimeOf(t.Add(time.Duration(seconds)*time.Second)), size); !short {
+		if _, short := until(t, v1alpha1.TimeOf(t.Add(time.Duration(seconds)*time.Second)), size); !short {
 			return t, true
 		}
 	}

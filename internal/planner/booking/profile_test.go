@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -104,17 +105,26 @@ func TestProfile_HasNoEnd(t *testing.T) {
 	}
 }
 
-// TestRunning_IsTheProfileWithWhatWasAdded: bookings added one after the other, with
-// questions in between, leave what the profile with all of them has.
+// TestRunning_IsTheProfileWithWhatWasAdded: bookings added one after the other, and some
+// taken away again, with questions in between, leave what the profile with all that is left
+// of them has.
 func TestRunning_IsTheProfileWithWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
+		for i := range p.Holds {
+			p.Holds[i].Name = fmt.Sprint("there ", i)
+		}
 		r := booking.Follow(p)
 		all := *p
-		for range rapid.IntRange(0, 6).Draw(t, "added") {
+		for n := range rapid.IntRange(0, 12).Draw(t, "added") {
+			if len(all.Holds) > 0 && rapid.Bool().Draw(t, "taken away") {
+				i := rapid.IntRange(0, len(all.Holds)-1).Draw(t, "which")
+				r.Remove(all.Holds[i].Name)
+				all.Holds = slices.Delete(slices.Clone(all.Holds), i, i+1)
+			}
 			from := rapid.IntRange(-3, 20).Draw(t, "added from")
-			h := booking.Hold{From: hour(from), To: hour(from + rapid.IntRange(1, 8).Draw(t, "added length")), Size: quantity.Vector{int64(rapid.IntRange(1, 4).Draw(t, "added size"))}}
+			h := booking.Hold{Name: fmt.Sprint("added ", n), From: hour(from), To: hour(from + rapid.IntRange(1, 8).Draw(t, "added length")), Size: quantity.Vector{int64(rapid.IntRange(1, 4).Draw(t, "added size"))}}
 			all.Holds = append(slices.Clone(all.Holds), h)
 			r.Add(h)
 			from = rapid.IntRange(-1, 20).Draw(t, "asked from")
@@ -129,6 +139,10 @@ func TestRunning_IsTheProfileWithWhatWasAdded(t *testing.T) {
 			}
 			if got, want := r.Starts(), all.Instants(); !slices.Equal(got, want) {
 				t.Fatalf("starts %v, want %v", got, want)
+			}
+			first, lacks := r.Until(hour(from), to, asked)
+			if want, short := all.Until(hour(from), to, asked); lacks != short || first != want {
+				t.Fatalf("short at %v (%v), want %v (%v)", first, lacks, want, short)
 			}
 		}
 	})

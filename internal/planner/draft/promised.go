@@ -1,12 +1,14 @@
 package draft
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 )
 
 // Promised is what a tenant has and has booked, summed up for each instant that is asked
-// for and brought up to date by each further booking. It is good for as long as nothing else
+// for and brought up to date by each further booking, and by each that is taken away. It is good for as long as nothing else
 // of its tenant changes.
 type Promised struct {
 	axis            Axis
@@ -30,6 +32,20 @@ func (p *Promised) Add(c *v1alpha1.Contract) {
 	for at, sum := range p.sums {
 		if during(c, at) {
 			p.axis.Accounts.Book(sum, c)
+		}
+	}
+}
+
+// Remove takes away a booking, by its name.
+func (p *Promised) Remove(c *v1alpha1.Contract) {
+	i := slices.IndexFunc(p.booked, func(b *v1alpha1.Contract) bool { return b.Metadata.Name == c.Metadata.Name })
+	if i < 0 {
+		return
+	}
+	p.booked = slices.Delete(p.booked, i, i+1)
+	for at, sum := range p.sums {
+		if during(c, at) {
+			p.axis.Accounts.Unbook(sum, c)
 		}
 	}
 }

@@ -92,4 +92,7 @@ const (
 	// RulesProfilesAlike: a MIG profile is one whether it is written as a product names it
 	// (1g.10gb+me) or as a resource does (1g.10gb.me) (package match).
 	RulesProfilesAlike = 19
+	// RulesBookingsCounted: what is looked for bookings (schedule.book) counts against
+	// limits.work, and ends there (packages ahead, settle).
+	RulesBookingsCounted = 19
 )

@@ -116,6 +116,45 @@ func (r *Settler) Ahead(unclaimed func(func())) (changed bool) {
 	return changed
 }
 
+// bookingBidders are the jobs that want their first bookings. What is booked is looked after
+// whatever it costs: there are no more than limits.contracts of it.
+func bookingBidders(r *Settler) (list []Bidder) {
+	if !r.By(draft.RulesBookingsCounted) {
+		return nil
+	}
+	for _, j := range r.Bookers {
+		if len(j.Booked) == 0 {
+			list = append(list, Bidder{Job: j, books: true})
+		}
+	}
+	return list
+}
+
+// looksOfBooker is what a job that books looks at to find all its replicas at once, each so
+// many, though for no more than its tenant may hold.
+func looksOfBooker(r *Settler, j *draft.Job, each int64) int64 {
+	n := int64(j.Replicas())
+	if j.Tenant != nil {
+		most, _ := r.Accounts.Most(j.Tenant)
+		n = max(1, min(n, most-int64(j.Tenant.Contracts())))
+	}
+	return n * each
+}
+
+// chargeBooker puts on the bill what a job that books looks at.
+func (b *bill) chargeBooker(j *draft.Job, each int64) {
+	units := looksOfBooker(b.settler, j, each)
+	b.tenants[j.TenantName] += units
+	b.all += units
+}
+
+// dropBookers has jobs book in one of the next rounds.
+func dropBookers(r *Settler, jobs map[*draft.Job]bool) {
+	if len(jobs) > 0 {
+		draft.Set(&r.Draft, &r.Bookers, slices.DeleteFunc(slices.Clone(r.Bookers), func(j *draft.Job) bool { return jobs[j] }))
+	}
+}
+
 // cut decides what becomes of a contract that is past its end because it yields, or that
 // could not be changed before its end came: where its capacity is booked by others from now
 // on it ends, and its replica is placed again as any other that was lost; so it does where

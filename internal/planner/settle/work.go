@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -24,6 +25,7 @@ import (
 //	itself               unitsOfIntent
 //	each of its replicas UnitsOfReplica, for as many as its tenant may still hold
 //	spec.split           the offers that one search for parts looks at (place.LooksOfParts)
+//	schedule.book        those that each replica looks at, and what is booked on them (booked.go)
 //	placement.where      what it may cost on every offer, on an account of its own (conditions.go)
 //
 // A tenant has limits.work units a round, all together have roundWork times as
@@ -63,10 +65,19 @@ const (
 
 // Bidder is a job that wants offers looked at.
 type Bidder struct {
-	Job  *draft.Job
-	turn int // among its tenant's
-	seen int // 0: was not looked at yet as it is now
-	Lot  uint64
+	Job   *draft.Job
+	turn  int // among its tenant's
+	seen  int // 0: was not looked at yet as it is now
+	books bool
+	Lot   uint64
+}
+
+// asks is for how many replicas it wants places.
+func (b *Bidder) asks() int {
+	if b.books {
+		return int(b.Job.Replicas())
+	}
+	return len(b.Job.Tasks) + len(b.Job.News)
 }
 
 // bill is what one round has charged so far.
@@ -134,12 +145,15 @@ func (b *bill) Charge(j *draft.Job, replicas int, except ...*v1alpha1.Contract) 
 func (r *Settler) Ration() {
 	b := r.newBill()
 	r.Bill = b
-	granted := map[*draft.Job]bool{}
+	granted, dropped, each := map[*draft.Job]bool{}, map[*draft.Job]bool{}, ahead.LooksOfReplica(&r.Placer)
 	var again v1alpha1.Time
-	for _, x := range r.bidders() {
+	for _, x := range r.bidders(each) {
 		j := x.Job
 		if code, text := b.Over(j); code != "" && !granted[j] && !r.always(j) {
 			r.postpone(j, code, text)
+			if x.books {
+				dropped[j] = true
+			}
 			next := v1alpha1.TimeOf(r.Now.Truncate(TurnsOf).Add(TurnsOf))
 			if lifecycle.AwaitsTurn(code) && x.seen == 0 {
 				next = v1alpha1.TimeOf(r.Now.Add(unseenAgain))
@@ -147,7 +161,11 @@ func (r *Settler) Ration() {
 			again = lifecycle.Earlier(again, next)
 			continue
 		}
-		b.Charge(j, len(j.Tasks)+len(j.News))
+		b.Charge(j, x.asks())
+		if x.books {
+			b.chargeBooker(j, each)
+			continue
+		}
 		j.Begin()
 		if len(j.In.Spec.Placement.Together) == 0 {
 			continue
@@ -159,6 +177,7 @@ func (r *Settler) Ration() {
 			}
 		}
 	}
+	dropBookers(r, dropped)
 	r.Due(again)
 }
 
@@ -167,22 +186,25 @@ func (r *Settler) always(j *draft.Job) bool {
 	return j.Leaves() || j.Offered() || j.Warm() || len(r.Notices[draft.KeyOf(j.TenantName, j.Name)]) > 0
 }
 
-// bidders are the jobs that want offers looked at, in the order of their turns.
-func (r *Settler) bidders() []Bidder {
-	var list []Bidder
+// bidders are the jobs that want offers looked at, in the order of their turns; those that
+// book look at each so many for each replica.
+func (r *Settler) bidders(each int64) []Bidder {
+	list := bookingBidders(r)
 	minute := r.Now.Truncate(TurnsOf).Unix()
 	for _, j := range r.Jobs {
 		if j.In == nil || len(j.Tasks)+len(j.News) == 0 || j.Dec.Action != "" {
 			continue
 		}
-		b := Bidder{Job: j}
-		// Of stage find nothing is ever written: it must not go first each time.
-		if s := j.State; j.Finding() || s != nil && s.Status.Digest == j.In.Digest && s.Status.Reason != lifecycle.CodeConditions {
-			b.seen = 1
-		}
-		list = append(list, b)
+		list = append(list, Bidder{Job: j})
 	}
-	if len(list) < 2 || r.affords(list) {
+	for i := range list {
+		// Of stage find nothing is ever written: it must not go first each time.
+		j := list[i].Job
+		if s := j.State; j.Finding() || s != nil && s.Status.Digest == j.In.Digest && s.Status.Reason != lifecycle.CodeConditions {
+			list[i].seen = 1
+		}
+	}
+	if len(list) < 2 || r.affords(list, each) {
 		return list // in any order: all have their turn
 	}
 	for i := range list {
@@ -222,15 +244,18 @@ func (r *Settler) bidders() []Bidder {
 }
 
 // affords reports whether all bidders fit into the round, whatever of it they share.
-func (r *Settler) affords(list []Bidder) bool {
+func (r *Settler) affords(list []Bidder, each int64) bool {
 	offers, all, tenants := int64(len(r.Inventory.Offers())), int64(0), map[string]int64{}
 	for i := range list {
 		j := list[i].Job
 		if j.In.Where != nil {
 			return false
 		}
-		n := len(j.Tasks) + len(j.News)
+		n := list[i].asks()
 		units := unitsOfIntent + UnitsOfReplica*int64(n) + offers*int64(len(j.Alternatives())) + place.LooksOfParts(&r.Placer, j, n)
+		if list[i].books {
+			units += looksOfBooker(r, j, each)
+		}
 		all += units
 		if tenants[j.TenantName] += units; tenants[j.TenantName] >= r.Limits.Work {
 			return false
