@@ -33,7 +33,7 @@ func BadKey(key string) string {
 	return ""
 }
 
-// Ours: keys that the daemon and Liqo alone write on nodes.
+// Ours reports keys that the daemon and Liqo alone write on nodes.
 func Ours(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	return ok && (domain == "fleetbroker.io" || strings.HasSuffix(domain, ".fleetbroker.io") || domain == "liqo.io" || strings.HasSuffix(domain, ".liqo.io"))
@@ -43,7 +43,7 @@ func Ours(key string) bool {
 // describe nodes, subdomains included: operators' selectors go by them.
 var systemDomains = []string{"kubernetes.io", "k8s.io", "fluidos.eu", "nvidia.com", "amd.com", "intel.com", "openshift.io", "kwok.x-k8s.io"}
 
-// System: keys by which others know what a node is.
+// System reports keys by which others know what a node is.
 func System(key string) bool {
 	domain, _, prefixed := strings.Cut(key, "/")
 	return prefixed && slices.ContainsFunc(systemDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
