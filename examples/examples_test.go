@@ -24,6 +24,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the output in the READMEs")
 
+// dated is a date in what a command prints.
+var dated = regexp.MustCompile(`\b20\d\d-\d\d-\d\d`)
+
 // noon is the clock of every example: a Friday in Rome.
 var noon = time.Date(2026, 11, 20, 11, 0, 0, 0, time.UTC)
 
@@ -35,8 +38,8 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fleets) != 15 {
-		t.Fatalf("there are %d fleets, want 15", len(fleets))
+	if len(fleets) != 16 {
+		t.Fatalf("there are %d fleets, want 16", len(fleets))
 	}
 	for _, f := range fleets {
 		dir := filepath.Dir(f)
@@ -147,6 +150,9 @@ func compare(t *testing.T) {
 		code, out := fleetbroker(t, strings.Fields(string(m[1]))...)
 		if code == 1 {
 			t.Errorf("fleetbroker %s fails: %s", m[1], out)
+		}
+		if dated.MatchString(out) && !strings.Contains(string(m[1]), "--at ") {
+			t.Errorf("fleetbroker %s prints dates, which are others for who runs it later: show it with --at %s", m[1], noon.Format(time.RFC3339))
 		}
 		if strings.Contains(out, "not supported") {
 			t.Errorf("an example uses what is not supported yet:\n%s", out)

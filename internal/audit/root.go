@@ -146,7 +146,7 @@ func (v *verifier) renderer() int {
 // older reports whether a file is what the commit's rendering made of it, where
 // this program's makes it another. A commit from before numbering may be of any.
 func (v *verifier) older(s *state, path string, has tree.Hash) bool {
-	was := manifests.Older(v.renderer(), path, s.fleet.Delivered())
+	was := v.facts(s).Older(path)
 	return was != nil && tree.BlobHash(was) == has
 }
 

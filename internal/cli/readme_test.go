@@ -52,6 +52,9 @@ func TestReadmeTour(t *testing.T) {
 	if got := strings.Join(commands, ", "); got != strings.Join(want, ", ") {
 		t.Errorf("the tour's steps are %s, want %s", got, strings.Join(want, ", "))
 	}
+	if !bytes.Contains(page, []byte("git init")) {
+		t.Error("the tour does not say how its directory becomes a repository")
+	}
 	if bytes.Equal(now, page) {
 		return
 	}

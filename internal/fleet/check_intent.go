@@ -3,7 +3,6 @@ package fleet
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/alternatives"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/domains"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/labels"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/pods"
 )
 
@@ -93,8 +93,8 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 	if s.Offload != nil {
 		all = append(all, list{p.in("offload", "namespaces"), len(s.Offload.Namespaces), v1alpha1.MaxOffload})
 		for i, n := range s.Offload.Namespaces {
-			if n.PodSelector != nil {
-				all = append(all, list{p.in("offload", "namespaces", i, "podSelector", "matchLabels"), len(n.PodSelector.MatchLabels), v1alpha1.MaxLabels})
+			for _, l := range labels.Lengths(n.PodSelector) {
+				all = append(all, list{p.in("offload", "namespaces", i, "podSelector").in(l.At...), l.N, l.Most})
 			}
 		}
 	}
@@ -398,6 +398,7 @@ func (c *checker) offload(p place, o *v1alpha1.Offload) {
 		}
 		if n.PodSelector != nil {
 			c.labels(p.in("podSelector", "matchLabels"), n.PodSelector.MatchLabels)
+			c.domains(p.in("podSelector"), labels.Expressions(n.PodSelector))
 		}
 	}
 }
@@ -405,10 +406,10 @@ func (c *checker) offload(p place, o *v1alpha1.Offload) {
 // labels checks Kubernetes labels.
 func (c *checker) labels(p place, m map[string]string) {
 	for _, k := range sortedKeys(m) {
-		if badKey(k) != "" {
-			c.keyf(p.in(k), "BadName", "%s: %q is not a label key: %s", p, k, badKey(k))
+		if why := labels.BadKey(k); why != "" {
+			c.keyf(p.in(k), "BadName", "%s: %q is not a label key: %s", p, k, why)
 		}
-		if v := m[k]; len(v) > 63 || !labelValue.MatchString(v) {
+		if v := m[k]; !labels.Value(v) {
 			c.errorf(p.in(k), "BadValue", "%s: %q is not a label value", p.in(k), v)
 		}
 	}
@@ -421,9 +422,9 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 	c.labels(p.in("labels"), v.Labels)
 	for _, k := range sortedKeys(v.Labels) {
 		switch {
-		case ours(k):
+		case labels.Ours(k):
 			c.keyf(p.in("labels", k), "BadName", "%s: labels of fleetbroker.io and liqo.io are not yours to set", p.in("labels", k))
-		case systemKey(k):
+		case labels.System(k):
 			c.keyf(p.in("labels", k), "BadName", "%s: labels of Kubernetes and of card vendors say what a node is; write a label of your own domain, or one without a domain", p.in("labels", k))
 		}
 	}
@@ -433,13 +434,13 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 		if t.Key == "" || t.Effect == "" {
 			c.errorf(p, "BadValue", "%s: a taint has a key and an effect", p)
 		}
-		if why := badKey(t.Key); t.Key != "" && why != "" {
+		if why := labels.BadKey(t.Key); t.Key != "" && why != "" {
 			c.errorf(p.in("key"), "BadName", "%s: %q is not the key of a taint: %s", p.in("key"), t.Key, why)
 		}
-		if len(t.Value) > 63 || !labelValue.MatchString(t.Value) {
+		if !labels.Value(t.Value) {
 			c.errorf(p.in("value"), "BadValue", "%s: %q is not the value of a taint: at most 63 letters, digits, '-', '_' and '.'", p.in("value"), t.Value)
 		}
-		if ours(t.Key) || systemKey(t.Key) {
+		if labels.Ours(t.Key) || labels.System(t.Key) {
 			c.errorf(p.in("key"), "BadName", "%s: taints of fleetbroker.io, liqo.io and Kubernetes are not yours to set", p.in("key"))
 		}
 	}
@@ -449,30 +450,6 @@ func (c *checker) virtualNode(p place, v *v1alpha1.VirtualNodeSpec) {
 	if v.KubeconfigSecretRef != nil {
 		c.ownSecret(p.in("kubeconfigSecretRef"), *v.KubeconfigSecretRef)
 	}
-}
-
-// ours: keys that the daemon and Liqo alone write on nodes.
-func ours(key string) bool {
-	domain, _, ok := strings.Cut(key, "/")
-	return ok && (domain == "fleetbroker.io" || strings.HasSuffix(domain, ".fleetbroker.io") || domain == "liqo.io" || strings.HasSuffix(domain, ".liqo.io"))
-}
-
-// systemDomains are those under which Kubernetes, Liqo's and the vendors' tools
-// describe nodes, subdomains included: operators' selectors go by them.
-var systemDomains = []string{"kubernetes.io", "k8s.io", "fluidos.eu", "nvidia.com", "amd.com", "intel.com", "openshift.io", "kwok.x-k8s.io"}
-
-// systemKey: keys by which others know what a node is.
-func systemKey(key string) bool {
-	domain, _, prefixed := strings.Cut(key, "/")
-	return prefixed && slices.ContainsFunc(systemDomains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
-}
-
-// badKey says why a key of a label or taint is none, "" when it is one.
-func badKey(key string) string {
-	if list := validation.IsQualifiedName(key); len(list) > 0 {
-		return list[0]
-	}
-	return ""
 }
 
 func (c *checker) secret(p place, r v1alpha1.SecretKeyRef) {

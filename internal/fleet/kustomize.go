@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/bytesize"
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
@@ -117,7 +118,7 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 		made += b.result.size
 	}
 	if made > most {
-		return out, overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", v1alpha1.BytesText(most)), nil
+		return out, overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", bytesize.Text(most)), nil
 	}
 	for _, d := range dirs { // bases of nothing that is built: a circle, which must not look like an empty directory
 		if kf := k.known[d.path]; !reached[d.path] && kf.kind != "Component" {

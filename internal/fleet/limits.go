@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/bytesize"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -159,7 +160,7 @@ func (r *Reader) readIntents(ctx stdctx.Context, now *reading, store tree.Store,
 	for name, b := range budgets {
 		switch {
 		case b.over.Load():
-			now.over[name] = overLimit("the tenant's files are larger than %s together, and no more is read (limits.bytes of the fleet)", v1alpha1.BytesText(l.bytes))
+			now.over[name] = overLimit("the tenant's files are larger than %s together, and no more is read (limits.bytes of the fleet)", bytesize.Text(l.bytes))
 		case b.rest.Load():
 			code, text := restOf(roots[name]).text()
 			now.over[name] = exceeded{code: code, why: text, rest: true}

@@ -111,6 +111,12 @@ func TestListsOfAnIntentAreBounded(t *testing.T) {
 		"spec.offload.namespaces[0].podSelector.matchLabels": {64, func(n int) string {
 			return "resources: {cpu: 1}, offload: {namespaces: [{name: vision, podSelector: {matchLabels: " + labels(n) + "}}]}"
 		}},
+		"spec.offload.namespaces[0].podSelector.matchExpressions": {16, func(n int) string {
+			return "resources: {cpu: 1}, offload: {namespaces: [{name: vision, podSelector: {matchExpressions: " + list(n, "{key: N, operator: Exists}") + "}}]}"
+		}},
+		"spec.offload.namespaces[0].podSelector.matchExpressions[0].values": {32, func(n int) string {
+			return "resources: {cpu: 1}, offload: {namespaces: [{name: vision, podSelector: {matchExpressions: [{key: a, operator: In, values: " + list(n, "N") + "}]}}]}"
+		}},
 		"spec.placement.providers.deny": {256, func(n int) string { return "resources: {cpu: 1}, placement: {providers: {deny: " + list(n, "N") + "}}" }},
 	} {
 		for _, n := range []int{tc.most, tc.most + 1} {

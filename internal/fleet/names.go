@@ -9,7 +9,6 @@ import (
 var (
 	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 	qualified    = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
-	labelValue   = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`)
 	userForm     = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9:._@/]{0,252}$`)
 )
 

@@ -2,6 +2,7 @@ package howto_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,5 +134,18 @@ func TestManifestFits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Pods have labels that all of a namespace's podSelector holds for.
+func TestManifestMeetsExpressions(t *testing.T) {
+	more := strings.Replace(open, "{team: vision}", "{team: vision}, matchExpressions: [{key: tier, operator: In, values: [gpu, any]}, {key: app, operator: NotIn, values: [train]}, {key: owner, operator: Exists}, {key: debug, operator: DoesNotExist}]", 1)
+	o := appsv1.Deployment{}
+	if err := yaml.UnmarshalStrict([]byte(howto.Manifest(howto.Deployment, contracts(t, contract("vision-train-0", "Active", more)))), &o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"team": "vision", "tier": "gpu", "owner": "true", "app.kubernetes.io/name": "train"}
+	if got := o.Spec.Template.Labels; !maps.Equal(got, want) || !maps.Equal(o.Spec.Selector.MatchLabels, want) {
+		t.Errorf("labels %v, want %v", got, want)
 	}
 }

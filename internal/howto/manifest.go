@@ -1,11 +1,11 @@
 package howto
 
 import (
-	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/podselector"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -30,10 +30,7 @@ func Manifest(kind string, held []*v1alpha1.Contract) string {
 		}
 	}
 	ns, name := first.Spec.Offload.Namespaces[0], first.Spec.Intent.Name
-	labels := map[string]string{"app": name}
-	if ns.PodSelector != nil {
-		maps.Copy(labels, ns.PodSelector.MatchLabels)
-	}
+	labels := podselector.Labels(ns.PodSelector, name, "app", "app.kubernetes.io/name", "intent")
 	container := map[string]any{"name": "main", "image": Image, "resources": map[string]any{"limits": limits(first, least)}}
 	pod := map[string]any{"containers": []any{container}}
 	meta := map[string]any{"name": name, "namespace": ns.Name, "labels": labels}

@@ -70,8 +70,8 @@
 //   - Where contracts that share a namespace disagree, the oldest decides, and the
 //     disagreement is a problem that is reported. A namespace belongs to one tenant.
 //   - A pod selector becomes the Namespace annotation
-//     pods.fleetbroker.io/<tenant>.<intent>: label=value,…, because admission policies
-//     cannot read JSON.
+//     pods.fleetbroker.io/<tenant>.<intent>: label=value,… (package podselector), because
+//     admission policies cannot read JSON.
 //   - A Namespace that must not be made carries fleetbroker.io/create: "false": the daemon
 //     then only marks it where it exists. Flux and Argo CD make it.
 //   - PreferNoSchedule on fleetbroker.io/remote keeps pods without accelerators at home

@@ -20,11 +20,12 @@ import (
 // pruned, namespace-guard holds the label fleetbroker.io/system, and intents' names
 // that are cut have a longer hash (Facts.Renderer); in 4 objects bear the fleet's id; in 5
 // virtualnode-guard holds virtual nodes to their provider's node, and contracts may name
-// nodes: before, none did.
-const Renderer = 5
+// nodes: before, none did; in 6 the policies read matchExpressions of a podSelector, which
+// no contract had before.
+const Renderer = 6
 
 // longHash is the rendering from which on names of intents are cut with ten bytes
-// of hash instead of four.
+// of hash instead of four, and policies have the fleet's id in their names.
 const longHash = 3
 
 // ofFleet is the rendering from which on objects bear the fleet's id.

@@ -56,6 +56,13 @@ func goldens() map[string]goldenCase {
 			contract("vision", "old", "dddd", offload(ns{Name: "vision", Quota: true}), inPhase(v1alpha1.PhaseReleasing)),
 		}},
 		"pod-selector": {reason: "only some pods may use it", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"tier": "gpu", "app": "llm"}}}))}},
+		"pod-expressions": {reason: "only some pods may use it, chosen by conditions on their labels", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", offload(ns{Name: "vision", PodSelector: &v1alpha1.LabelSelector{
+			MatchLabels: map[string]string{"app": "llm"},
+			MatchExpressions: []v1alpha1.LabelExpression{
+				{Key: "tier", Operator: "In", Values: []string{"gpu", "accelerated"}}, {Key: "team.example.org/stage", Operator: "NotIn", Values: []string{"trial", "old"}},
+				{Key: "owner", Operator: "Exists"}, {Key: "debug", Operator: "DoesNotExist"},
+			},
+		}}))}},
 		"virtual-node": {reason: "labels, taints and runtime class of the intent; ours cannot be taken", contracts: []*v1alpha1.Contract{contract("vision", "train", "aaaa", func(c *v1alpha1.Contract) {
 			c.Spec.VirtualNode = &v1alpha1.VirtualNodeSpec{
 				Labels:           map[string]string{"team": "vision", v1alpha1.LabelIntent: "nlp.serve"},

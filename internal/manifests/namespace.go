@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/podselector"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -125,7 +126,7 @@ func (r *render) offloadedNamespace(name string, shares []share) *corev1.Namespa
 		}
 		value := r.intentValue(s.contract)
 		granted[value] = true
-		if selector := podSelector(s.wish); selector != "" {
+		if selector := podselector.Annotation(s.wish.PodSelector); selector != "" {
 			annotations[v1alpha1.AnnotationPodsPrefix+value] = selector
 		}
 	}
@@ -151,19 +152,6 @@ func annotationBytes(ns *corev1.Namespace) int {
 		n += len(k) + len(v)
 	}
 	return n
-}
-
-// podSelector is the form in which the admission policies read a selector:
-// they cannot parse JSON.
-func podSelector(ns v1alpha1.OffloadNamespace) string {
-	if ns.PodSelector == nil {
-		return ""
-	}
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(ns.PodSelector.MatchLabels)) {
-		out = append(out, k+"="+ns.PodSelector.MatchLabels[k])
-	}
-	return strings.Join(out, ",")
 }
 
 // namespaceOffloading selects whole providers only: a selector that matches

@@ -15,39 +15,52 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
-// A history of rendering 1 or 2 has the policies of then, with the deliverers of its
-// Cluster file and no fleet in their names; a commit of today has no older form.
+// A history of an older rendering has the policies of then, with the deliverers of its
+// Cluster file and, from 3 on, the fleet in their names; a commit of today has no older form.
 func TestOlder(t *testing.T) {
+	const fleetID = "f3k9q2abu7"
 	clusters := map[string]*v1alpha1.Cluster{"rome": {Spec: v1alpha1.ClusterSpec{Deliverers: []string{"ci@example.org"}, Liqo: v1alpha1.LiqoSpec{Namespace: "peerings"}}}}
-	for file, content := range Policies("rome", clusters["rome"], "f3k9q2abu7") {
-		was, then := Older(1, file, clusters), Older(2, file, clusters)
+	older := func(number int, file string) []byte {
+		return (&Facts{Clusters: clusters, Fleet: fleetID, Renderer: number}).Older(file)
+	}
+	for file, content := range Policies("rome", clusters["rome"], fleetID) {
+		was, then := older(1, file), older(2, file)
 		guard := strings.HasSuffix(file, "/intent-guard.yaml")
-		if bytes.Equal(was, content) || !bytes.HasPrefix(was, []byte(Header)) || bytes.Contains(then, []byte("f3k9q2abu7")) || guard == bytes.Equal(was, then) {
+		if bytes.Equal(was, content) || !bytes.HasPrefix(was, []byte(Header)) || bytes.Contains(then, []byte(fleetID)) || guard == bytes.Equal(was, then) {
 			t.Errorf("%s: older forms %d and %d bytes", file, len(was), len(then))
 		}
-		if !bytes.Equal(Older(0, file, clusters), was) || strings.HasSuffix(file, "/namespace-guard.yaml") != bytes.Contains(then, []byte("'ci@example.org'")) {
+		if !bytes.Equal(older(0, file), was) || strings.HasSuffix(file, "/namespace-guard.yaml") != bytes.Contains(then, []byte("'ci@example.org'")) {
 			t.Errorf("%s: %s", file, then)
 		}
-		if Older(Renderer, file, clusters) != nil || Older(1, strings.TrimPrefix(file, Root+"/"), clusters) != nil {
+		if older(Renderer, file) != nil || older(1, strings.TrimPrefix(file, Root+"/")) != nil {
 			t.Errorf("%s has an older form where it has none", file)
 		}
 		if guard && !bytes.Contains(content, []byte("'system:serviceaccount:peerings:liqo-controller-manager'")) {
 			t.Error("Liqo's account is not that of its namespace")
 		}
+		others := map[string]int{"virtualnode-guard.yaml": 4, "intent-guard.yaml": 5, "intent-tolerations.yaml": 5} // the last rendering with another form
+		for number := 3; number < Renderer; number++ {
+			text := older(number, file)
+			if last := others[path.Base(file)]; (text != nil) != (number <= last) {
+				t.Errorf("%s: %d bytes in rendering %d", file, len(text), number)
+			} else if text != nil && (bytes.Equal(text, content) || !bytes.Contains(text, []byte("name: fleetbroker-"+fleetID+"-"))) {
+				t.Errorf("%s in rendering %d:\n%s", file, number, text)
+			}
+		}
 	}
 }
 
 // Renderings 1 and 2 cut the names of intents with four bytes of hash, and this
-// program renders what histories have of then, of 3 and of 4: all golden files of before.
-// (No contract named nodes before 5.)
+// program renders what histories have of then, and of 3 to 5: all golden files of before.
+// (No contract named nodes before 5, or had matchExpressions before 6.)
 func TestOlder_NamesOfIntents(t *testing.T) {
-	for _, number := range []int{1, 2, 3, 4} {
+	for _, number := range []int{1, 2, 3, 4, 5} {
 		sums, err := os.ReadFile(fmt.Sprintf("testdata/renderer-%d.sum", number))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, tc := range goldens() {
-			if tc.contracts[0].Spec.Nodes != nil {
+			if number < 5 && tc.contracts[0].Spec.Nodes != nil || strings.HasPrefix(name, "pod-expressions") {
 				continue
 			}
 			out, err := (&Facts{Clusters: tc.fleet(), Renderer: number}).All(NewIndex(tc.contracts))

@@ -23,21 +23,26 @@ var policyFiles embed.FS
 // olderFiles are the policies of the renderings before this one: policies-<n> has
 // those that were others after n.
 //
-//go:embed policies-1/*.yaml policies-2/*.yaml policies-4/*.yaml
+//go:embed policies-1/*.yaml policies-2/*.yaml policies-4/*.yaml policies-5/*.yaml
 var olderFiles embed.FS
 
-// Older is what a file was in renderings before this one, nil where it was the
-// same: audit judges a commit by its own. Before 3 no fleet's id was in names.
-func Older(number int, file string, clusters map[string]*v1alpha1.Cluster) []byte {
+// Older is what a file was in the facts' rendering, nil where it was the same as now:
+// audit judges a commit by its own. Before 3 no fleet's id was in names.
+func (f *Facts) Older(file string) []byte {
 	consumer, _, _ := strings.Cut(strings.TrimPrefix(file, Root+"/"), "/")
 	if file != path.Join(Dir(consumer), namespacesDir, policiesDir, path.Base(file)) {
 		return nil
 	}
-	for n := max(number, 1); n < Renderer; n++ {
+	for n := max(f.Renderer, 1); n < Renderer; n++ {
 		text, err := olderFiles.ReadFile(fmt.Sprintf("%s-%d/%s", policiesDir, n, path.Base(file)))
-		if err == nil {
-			return Admitting(append([]byte(Header), text...), clusters[consumer])
+		if err != nil {
+			continue
 		}
+		text = Admitting(append([]byte(Header), text...), f.Clusters[consumer])
+		if f.Renderer >= longHash {
+			text = NameFor(f.Fleet, text)
+		}
+		return text
 	}
 	return nil
 }

@@ -120,6 +120,13 @@ func TestReport(t *testing.T) {
 	if len(same) != 2 || same[0].name != "a = c" {
 		t.Errorf("%+v", same)
 	}
+	// Bars of one length would be read as a finding.
+	if got := string(bars([]bar{{"best-fit", 3, "3"}, {"fgd", 3, "3"}})); strings.Contains(got, "<svg") || !strings.Contains(got, "<strong>3</strong> under each policy.") {
+		t.Errorf("equal bars are drawn: %s", got)
+	}
+	if got := string(bars([]bar{{"best-fit", 3, "3"}, {"fgd", 2, "2"}})); strings.Count(got, "<rect") != 2 {
+		t.Errorf("two bars: %s", got)
+	}
 }
 
 // Ticks are figures that people count in.

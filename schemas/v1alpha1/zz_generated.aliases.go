@@ -183,6 +183,9 @@ type IntentState = kinds.IntentState
 // IntentStatus is what the ledger remembers of an intent.
 type IntentStatus = kinds.IntentStatus
 
+// LabelExpression is a condition on one label of a pod.
+type LabelExpression = kinds.LabelExpression
+
 // LabelSelector selects pods by label.
 type LabelSelector = kinds.LabelSelector
 
@@ -595,6 +598,8 @@ const (
 	MaxOffload               = kinds.MaxOffload
 	MaxTaints                = kinds.MaxTaints
 	MaxShares                = kinds.MaxShares
+	MaxExpressions           = kinds.MaxExpressions
+	MaxValues                = kinds.MaxValues
 	MaxLabels                = kinds.MaxLabels
 	MaxNames                 = kinds.MaxNames
 	MaxKustomizations        = kinds.MaxKustomizations

@@ -56,7 +56,8 @@ func TestLimits_AreThoseOfThePrograms(t *testing.T) {
 
 		"`alternatives`": grouped(v1alpha1.MaxAlternatives), "`schedule.windows`": grouped(v1alpha1.MaxWindows), "`placement.spread`": grouped(v1alpha1.MaxSpread),
 		"`purchase`": grouped(v1alpha1.MaxPurchase), "`gpu.models`": grouped(v1alpha1.MaxModels), "`offload.namespaces`": grouped(v1alpha1.MaxOffload),
-		"`virtualNode.taints`": grouped(v1alpha1.MaxTaints), "`virtualNode.shares`": grouped(v1alpha1.MaxShares), "nodes of a contract": grouped(v1alpha1.MaxShares), "other lists of names": grouped(v1alpha1.MaxNames),
+		"`podSelector.matchExpressions`, `values` of each": grouped(v1alpha1.MaxExpressions) + ", " + grouped(v1alpha1.MaxValues),
+		"`virtualNode.taints`":                             grouped(v1alpha1.MaxTaints), "`virtualNode.shares`": grouped(v1alpha1.MaxShares), "nodes of a contract": grouped(v1alpha1.MaxShares), "other lists of names": grouped(v1alpha1.MaxNames),
 
 		"entries of a commit's tree, each directory counted wherever it is named": grouped(tree.DefaultBounds.Entries),
 		"levels of directories":                      grouped(int64(tree.DefaultBounds.Depth)),

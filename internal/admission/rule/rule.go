@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/podselector"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -34,7 +35,7 @@ func Tolerations(namespace *corev1.Namespace, pod *corev1.Pod) ([]Operation, err
 		if intent = strings.TrimSpace(intent); intent == "" {
 			continue
 		}
-		is, err := selects(namespace.Annotations[v1alpha1.AnnotationPodsPrefix+intent], pod.Labels)
+		is, err := podselector.Matches(namespace.Annotations[v1alpha1.AnnotationPodsPrefix+intent], pod.Labels)
 		if err != nil {
 			return nil, fmt.Errorf("namespace %s: annotation %s%s: %w", namespace.Name, v1alpha1.AnnotationPodsPrefix, intent, err)
 		}
@@ -55,28 +56,6 @@ func Tolerations(namespace *corev1.Namespace, pod *corev1.Pod) ([]Operation, err
 		}})
 	}
 	return out, nil
-}
-
-// selects reports whether labels have all pairs of an annotation. A pair without "="
-// is an error where its key is a label and no other pair differs.
-func selects(pairs string, labels map[string]string) (bool, error) {
-	var broken error
-	for pair := range strings.SplitSeq(pairs, ",") {
-		if pair == "" {
-			continue
-		}
-		parts := strings.Split(pair, "=")
-		value, has := labels[parts[0]]
-		switch {
-		case !has:
-			return false, nil
-		case len(parts) < 2:
-			broken = fmt.Errorf("%q has no value; write label=value", pair)
-		case value != parts[1]:
-			return false, nil
-		}
-	}
-	return broken == nil, broken
 }
 
 // tolerates reports whether a toleration is the one of an intent.

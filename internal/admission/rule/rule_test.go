@@ -98,7 +98,7 @@ func TestTolerationsAreThePolicys(t *testing.T) {
 	intents := rapid.SampledFrom([]string{"vision.train", "vision.serve", "a", " a ", "", "\t"})
 	words := rapid.SampledFrom([]string{"app", "tier", "llm", "gpu", ""})
 	pairs := rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(rapid.OneOf(words, rapid.Custom(func(t *rapid.T) string { return words.Draw(t, "key") + "=" + words.Draw(t, "value") }), rapid.Just("app=llm=gpu"), rapid.Just("app=llm")), 0, 3).Draw(t, "pairs"), ",")
+		return strings.Join(rapid.SliceOfN(rapid.OneOf(words, rapid.Custom(func(t *rapid.T) string { return words.Draw(t, "key") + "=" + words.Draw(t, "value") }), rapid.SampledFrom([]string{"app=llm=gpu", "app=llm", "app=llm|gpu", "tier=|gpu", "app=*", "!app=llm", "!tier=llm|gpu", "!tier=*", "!app", "!", "!!app=llm", "a!pp=llm"})), 0, 3).Draw(t, "pairs"), ",")
 	})
 	added, failed := 0, 0
 	property := func(t *rapid.T) {

@@ -108,6 +108,9 @@ func TestCompileRefuses(t *testing.T) {
 	}{
 		"misspelt field":    {`flavor.gpu.modle == "x"`, 1, 11, `did you mean "model"?`},
 		"second line":       {"flavor.gpu.count > 1 &&\n flavor.prise.hourly < 3.0", 2, 8, `did you mean "price"?`},
+		"a field below":     {`true && flavor.country == "IT"`, 1, 15, `unknown field "country" (did you mean flavor.location.country?)`},
+		"not another's":     {`flavor.counts == 4`, 1, 7, `unknown field "counts"`},
+		"not a path":        {`[flavor.gpu].exists(g, g.modell == "x")`, 1, 25, `unknown field "modell" (did you mean "model"?)`},
 		"unknown variable":  {`flavour.gpu.model == "x"`, 1, 1, "expressions see intent, flavor and cluster"},
 		"wrong type":        {`flavor.gpu.model == 3`, 1, 18, `"==" cannot be used with (string, int)`},
 		"quantity":          {`flavor.gpu.memory > 40`, 1, 19, `">" cannot be used with (quantity, int); compare quantities by isGreaterThan`},
@@ -124,6 +127,9 @@ func TestCompileRefuses(t *testing.T) {
 		if !errors.As(err, &e) {
 			t.Errorf("%s: got %v, want an *Error", name, err)
 			continue
+		}
+		if strings.Contains(e.Message, "did you mean") && !strings.Contains(tc.want, "did you mean") {
+			t.Errorf("%s: %s", name, e.Message)
 		}
 		if e.Line != tc.line || e.Column != tc.col || !strings.Contains(e.Message, tc.want) {
 			t.Errorf("%s: got %d:%d %s, want %d:%d …%s…", name, e.Line, e.Column, e.Message, tc.line, tc.col, tc.want)

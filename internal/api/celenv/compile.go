@@ -90,7 +90,8 @@ func compile(source string, most uint64) (*Program, error) {
 	ast, issues := env.Compile(source)
 	if issues.Err() != nil {
 		first := issues.Errors()[0]
-		return nil, &Error{first.Location.Line(), first.Location.Column() + 1, explain(first.Message)}
+		line, column := first.Location.Line(), first.Location.Column()
+		return nil, &Error{line, column + 1, explain(first.Message, upTo(source, line, column))}
 	}
 	if ast.OutputType() != cel.BoolType {
 		return nil, &Error{1, 1, fmt.Sprintf("the expression is of type %s and must be true or false", ast.OutputType())}
@@ -109,13 +110,24 @@ func compile(source string, most uint64) (*Program, error) {
 	return &Program{source, prog, cost, facts, known, comparisonsOf(ast.NativeRep().Expr())}, nil
 }
 
-// explain adds the remedy to CEL's own words where there is an obvious one.
-func explain(message string) string {
+// upTo is a line of a source, from 1, up to a column, from 0 and in characters.
+func upTo(source string, line, column int) string {
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := []rune(lines[line-1])
+	return string(text[:max(0, min(column, len(text)))])
+}
+
+// explain adds the remedy to CEL's own words where there is an obvious one. before is what
+// stands in the line before the place of the mistake.
+func explain(message, before string) string {
 	const undefined = "undefined field '"
 	if name, ok := strings.CutPrefix(message, undefined); ok {
 		name = strings.TrimSuffix(name, "'")
-		if near := nearestField(name); near != "" {
-			return fmt.Sprintf("unknown field %q (did you mean %q?)", name, near)
+		if near := suggestion(before, name); near != "" {
+			return fmt.Sprintf("unknown field %q (did you mean %s?)", name, near)
 		}
 		return fmt.Sprintf("unknown field %q", name)
 	}

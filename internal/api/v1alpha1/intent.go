@@ -220,6 +220,18 @@ type OffloadNamespace struct {
 type LabelSelector struct {
 	// MatchLabels must all be on the pod.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// MatchExpressions must all hold for the pod's labels.
+	MatchExpressions []LabelExpression `json:"matchExpressions,omitempty"`
+}
+
+// LabelExpression is a condition on one label of a pod.
+type LabelExpression struct {
+	// Key of the label.
+	Key string `json:"key"`
+	// Operator is In, NotIn, Exists or DoesNotExist. NotIn holds for a pod without the label too.
+	Operator string `json:"operator"`
+	// Values of which the label has one (In) or none (NotIn).
+	Values []string `json:"values,omitempty"`
 }
 
 // VirtualNodeSpec shapes the node that the capacity becomes.

@@ -1,7 +1,5 @@
 package v1alpha1
 
-import "fmt"
-
 // Limits bound what one intent or tenant may ask for, so that no file stops the
 // fleet. They hold without any quota; a fleet raises them by name.
 type Limits struct {
@@ -31,17 +29,6 @@ const (
 	DefaultConditions = 100_000_000
 	DefaultWork       = 2_000_000
 )
-
-// BytesText is a number of bytes in the largest unit in which it is whole: "512 MiB".
-func BytesText(n int64) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
 
 // Filled are the limits with the defaults for what is left open.
 func (l Limits) Filled() Limits {

@@ -11,6 +11,8 @@ const (
 	MaxOffload      = 100
 	MaxTaints       = 64
 	MaxShares       = 32
+	MaxExpressions  = 16 // of a selector, each with MaxValues: all are read for each new pod
+	MaxValues       = 32
 	// MaxLabels of a virtual node, a selector or a placement: a node's stand in each
 	// contract and each manifest of it.
 	MaxLabels = 64
@@ -29,6 +31,7 @@ var MaxItems = map[string]map[string]uint64{
 	"VirtualNodeSpec": {"taints": MaxTaints, "shares": MaxShares},
 	"ClusterLists":    {"allow": MaxNames, "deny": MaxNames},
 	"gpuFields":       {"models": MaxModels},
+	"LabelSelector":   {"matchExpressions": MaxExpressions}, "LabelExpression": {"values": MaxValues},
 	"Placement": {
 		"regions": MaxNames, "zones": MaxNames, "architectures": MaxNames, "spread": MaxSpread, "together": MaxNames, "apart": MaxNames,
 	},

@@ -20,11 +20,20 @@ const Flag = "config"
 // maxSize bounds the file, in bytes.
 const maxSize = 1 << 20
 
-// Register adds the flag to a command, whose flags are read from the file before it runs.
+// Prefix begins the names of variables of the environment that set a flag:
+// FLEETBROKER_RUN_STATE_DIR sets --state-dir. Kubernetes gives pods variables that begin with
+// the names of Services, FLEETBROKER_PORT among them, so that the prefix is longer.
+const Prefix = "FLEETBROKER_RUN_"
+
+// Register adds the flag to a command, whose flags are read from the environment and from
+// the file before it runs.
 func Register(cmd *cobra.Command) {
-	file := cmd.Flags().String(Flag, "", "YAML file with flags of this command: names without dashes, and their values; the command line wins")
+	file := cmd.Flags().String(Flag, "", "YAML file with flags of this command: names without dashes, and their values; the command line wins, and then variables of the environment, "+Prefix+"STATE_DIR for --state-dir")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := Environment(os.Environ(), cmd.Flags()); err != nil {
+			return err
+		}
 		if *file != "" {
 			if err := Read(*file, cmd.Flags()); err != nil {
 				return err
@@ -32,6 +41,31 @@ func Register(cmd *cobra.Command) {
 		}
 		return run(cmd, args)
 	}
+}
+
+// Environment sets the flags that variables ("NAME=value") name and that are not set yet. A
+// flag that takes several values takes them between commas.
+func Environment(variables []string, fs *pflag.FlagSet) error {
+	given := map[string]bool{}
+	fs.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		flag, ours := strings.CutPrefix(name, Prefix)
+		if !ours {
+			continue
+		}
+		f, err := known(fs, strings.ToLower(strings.ReplaceAll(flag, "_", "-")))
+		if err != nil {
+			return fmt.Errorf("environment variable %s: %w", name, err)
+		}
+		if given[f.Name] {
+			continue
+		}
+		if err := fs.Set(f.Name, value); err != nil {
+			return fmt.Errorf("environment variable %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Read sets the flags that a file names and that are not set yet. An error names the file's

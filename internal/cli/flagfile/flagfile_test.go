@@ -63,6 +63,28 @@ func TestRead_SetsFlags(t *testing.T) {
 	}
 }
 
+// The command line wins over the environment, and that over the file; variables of a Service
+// of Kubernetes are not meant.
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{"FLEETBROKER_RUN_REPO": "e", "FLEETBROKER_RUN_POLL_INTERVAL": "7s", "FLEETBROKER_RUN_PROGRAMS": "/a,/b", "FLEETBROKER_RUN_NOTIFY": "false", "FLEETBROKER_PORT": "tcp://10.0.0.1:443"} {
+		t.Setenv(name, value)
+	}
+	got, err := run(t, "repo: f\nlimit: 7\npoll-interval: 5s\n", "--notify")
+	if err != nil || !got.ran || got.repo != "e" || got.interval != 7*time.Second || got.limit != 7 || !got.notify || !slices.Equal(got.programs, []string{"/a", "/b"}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for name, tc := range map[string]struct{ value, want string }{
+		"FLEETBROKER_RUN_REPOO":         {"x", `environment variable FLEETBROKER_RUN_REPOO: "repoo" is no flag that can be set here; did you mean repo?`},
+		"FLEETBROKER_RUN_CONFIG":        {"x", `FLEETBROKER_RUN_CONFIG: "config" is no flag that can be set here`},
+		"FLEETBROKER_RUN_POLL_INTERVAL": {"soon", `FLEETBROKER_RUN_POLL_INTERVAL: invalid argument "soon"`},
+	} {
+		cmd, got := command()
+		if err := Environment([]string{"HOME=/", name + "=" + tc.value}, cmd.Flags()); err == nil || !strings.Contains(err.Error(), tc.want) || got.repo != "" {
+			t.Errorf("%s: got %v, want %s", name, err, tc.want)
+		}
+	}
+}
+
 func TestRead_SaysWhatIsWrongWhere(t *testing.T) {
 	for text, want := range map[string]string{
 		"repo: a\nrepoo: b\n":               `flags.yaml:2: "repoo" is no flag that can be set here; did you mean repo?`,

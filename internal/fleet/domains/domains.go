@@ -60,7 +60,7 @@ func Within(w *v1alpha1.Within) []Problem {
 	var out []Problem
 	policies := []string{string(v1alpha1.WithinRequired), string(v1alpha1.WithinPreferred), string(v1alpha1.WithinNone)}
 	if p := string(w.Policy); p != "" && !slices.Contains(policies, p) {
-		out = append(out, Problem{below(at, "policy"), unknown(p, policies)})
+		out = append(out, Problem{below(at, "policy"), Unknown(p, policies)})
 	}
 	if w.Policy == v1alpha1.WithinNone && w.By == "" && w.Label == "" {
 		return out
@@ -77,7 +77,7 @@ func domain(at []any, by, label string) []Problem {
 	case strings.Contains(by, "/") || slices.Contains([]string{"rack", "block", "nvlink", "node"}, strings.ToLower(by)):
 		return append(out, Problem{below(at, "by"), fmt.Sprintf(": %q is no kind of domain; write by: label, and label: with the key of the label that names it, such as topology.kubernetes.io/rack", by)})
 	case !slices.Contains(v1alpha1.Domains, by):
-		return append(out, Problem{below(at, "by"), unknown(by, v1alpha1.Domains)})
+		return append(out, Problem{below(at, "by"), Unknown(by, v1alpha1.Domains)})
 	}
 	switch {
 	case by == "label" && label == "":
@@ -100,8 +100,8 @@ func Network(name string) []Problem {
 	return nil
 }
 
-// unknown is what is wrong with a value that is none of those known.
-func unknown(value string, known []string) string {
+// Unknown is what is wrong with a value that is none of those known.
+func Unknown(value string, known []string) string {
 	for _, k := range known {
 		if strings.EqualFold(k, value) {
 			return fmt.Sprintf(": unknown value %q (did you mean %q?)", value, k)

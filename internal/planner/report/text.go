@@ -45,7 +45,7 @@ func Text(w io.Writer, p *planner.Plan, m Meta, o Options) error {
 func heading(p *planner.Plan, m Meta) string {
 	from := m.Fleet
 	if from == "" {
-		from = "fleet"
+		from = "unnamed fleet" // its file cannot be read
 	}
 	switch {
 	case p.Inputs == "":

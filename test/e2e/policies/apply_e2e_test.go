@@ -36,7 +36,7 @@ func TestEveryLevelApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := clientFor(t, cluster.Config)
-	for _, name := range []string{peering, oneIntent, twoIntents, somePods} {
+	for _, name := range []string{peering, oneIntent, twoIntents, somePods, choosyPods} {
 		if _, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

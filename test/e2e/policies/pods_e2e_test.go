@@ -97,6 +97,13 @@ func testPodsCreated(t *testing.T, api kubernetes.Interface) {
 		"selected otherwise":  {"one label has another value", somePods, pod(labelled("app", "llm", "tier", "cpu")), nil, ""},
 		"not selected, own":   {"and it cannot help itself", somePods, pod(intent(pickyIntent)), nil, "not granted"},
 		"selected, own":       {"may say what it gets anyway", somePods, pod(labelled("app", "llm", "tier", "gpu"), intent(pickyIntent)), []string{pickyIntent}, ""},
+		"expressions":         {"all of them hold", choosyPods, pod(labelled("app", "vlm", "owner", "ada", "stage", "live")), []string{choosy}, ""},
+		"no label to exclude": {"NotIn holds without the label", choosyPods, pod(labelled("app", "llm", "owner", "")), []string{choosy}, ""},
+		"not in":              {"a value that In does not list", choosyPods, pod(labelled("app", "ocr", "owner", "ada")), nil, ""},
+		"excluded":            {"a value that NotIn lists", choosyPods, pod(labelled("app", "llm", "owner", "ada", "stage", "old")), nil, ""},
+		"absent":              {"a label that must exist does not", choosyPods, pod(labelled("app", "llm")), nil, ""},
+		"present":             {"a label that must not exist does", choosyPods, pod(labelled("app", "llm", "owner", "ada", "debug", "")), nil, ""},
+		"expressions, own":    {"and it cannot help itself", choosyPods, pod(labelled("app", "llm"), intent(choosy)), nil, "not granted"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,17 +22,19 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
 
-// Namespaces of the tests: one with one intent, one with two, one whose intent
-// is for some pods only.
+// Namespaces of the tests: one with one intent, one with two, two whose intent
+// is for some pods only, by labels and by expressions.
 const (
 	oneIntent   = "vision"
 	twoIntents  = "shared"
 	somePods    = "picky"
+	choosyPods  = "choosy"
 	unlabelled  = "elsewhere"
 	peering     = "liqo-tenant-paris"
 	trainIntent = "vision.train"
 	serveIntent = "vision.serve"
 	pickyIntent = "vision.picky"
+	choosy      = "vision.choosy"
 )
 
 // remoteArgo is the account that an Argo CD of another cluster makes for itself
@@ -61,10 +63,16 @@ func render(t *testing.T, form string) string {
 	t.Helper()
 	picky := made(somePods)
 	picky.PodSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "llm", "tier": "gpu"}}
+	expressions := made(choosyPods)
+	expressions.PodSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelExpression{
+		{Key: "app", Operator: "In", Values: []string{"llm", "vlm"}}, {Key: "stage", Operator: "NotIn", Values: []string{"trial", "old"}},
+		{Key: "owner", Operator: "Exists"}, {Key: "debug", Operator: "DoesNotExist"},
+	}}
 	ix := manifests.NewIndex([]*v1alpha1.Contract{
 		contract("train", made(oneIntent), made(twoIntents)),
 		contract("serve", made(twoIntents)),
 		contract("picky", picky),
+		contract("choosy", expressions),
 	})
 	facts := &manifests.Facts{Fleet: "f3k9q2abu7", Clusters: map[string]*v1alpha1.Cluster{"rome": {
 		Metadata: v1alpha1.Metadata{Name: "rome"}, Spec: v1alpha1.ClusterSpec{Deliverers: []string{remoteArgo, "ci@example.org"}, Admission: form},
@@ -109,7 +117,7 @@ func startIn(t *testing.T, form string, options env.ClusterOptions) *env.Cluster
 		t.Fatal(err)
 	}
 	if options.ControllerManager {
-		for _, ns := range []string{oneIntent, twoIntents, somePods, unlabelled} {
+		for _, ns := range []string{oneIntent, twoIntents, somePods, choosyPods, unlabelled} {
 			envtest.Eventually(t, "the ServiceAccount of "+ns, func(ctx context.Context) bool {
 				_, err := api.CoreV1().ServiceAccounts(ns).Get(ctx, "default", metav1.GetOptions{})
 				return err == nil

@@ -183,6 +183,7 @@ var enums = map[string]map[string][]any{
 	"Spread":              {"by": domains},
 	"Within":              {"by": domains, "policy": {"Required", "Preferred", "None"}},
 	"OffloadNamespace":    {"podOffloadingStrategy": {"Local", "Remote", "LocalAndRemote"}, "namespaceMappingStrategy": {"DefaultName", "EnforceSameName", "SelectedName"}},
+	"LabelExpression":     {"operator": {"In", "NotIn", "Exists", "DoesNotExist"}},
 	"Taint":               {"effect": {"NoSchedule", "PreferNoSchedule", "NoExecute"}},
 	"Window":              {"days": weekdays},
 	"PriceWindow":         {"days": weekdays},
