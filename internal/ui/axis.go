@@ -66,14 +66,15 @@ func grid(b *strings.Builder, from, to v1alpha1.Time, high int) {
 func axis(from, to v1alpha1.Time) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<svg class="axis" aria-hidden="true"><text x="0" y="12">now</text>`)
-	for i, t := range ticks(from, to) {
+	all := ticks(from, to)
+	for i, t := range all {
 		x := along(t.at, from, to)
 		class, anchor := "even", "middle"
-		if i%2 == 1 {
+		if x < 12 || i%2 == 1 && len(all) > 5 { // beside "now", or beside the one before
 			class = "odd"
 		}
 		switch {
-		case x < 10: // beside "now"
+		case x < 5:
 			continue
 		case x > 94:
 			anchor = "end"

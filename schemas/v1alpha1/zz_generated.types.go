@@ -125,9 +125,11 @@ type IntentRow struct {
 	Held     int    `json:"held"`
 	Replicas string `json:"replicas,omitempty"`
 	// GPU request in short, "" for none.
-	GPU      string `json:"gpu,omitempty"`
-	Consumer string `json:"consumer,omitempty"`
-	Priority int32  `json:"priority"`
+	GPU string `json:"gpu,omitempty"`
+	// Resources other than GPUs that a replica asks for.
+	Resources Resources `json:"resources,omitempty"`
+	Consumer  string    `json:"consumer,omitempty"`
+	Priority  int32     `json:"priority"`
 	// Hourly price of its charged contracts, in the fleet's currency.
 	Hourly Decimal `json:"hourly"`
 	// FirstSeen is when it came.

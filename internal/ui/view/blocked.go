@@ -36,20 +36,7 @@ type stock struct {
 }
 
 // Amounts are the resources that it holds, GPUs left out, in words.
-func (h Holder) Amounts() []string {
-	var out []string
-	for _, name := range h.Resources.Names() {
-		text := h.Resources[name].Canonical(name)
-		switch name {
-		case v1alpha1.CPU:
-			text += " CPU"
-		default:
-			text += " " + name
-		}
-		out = append(out, text)
-	}
-	return out
-}
+func (h Holder) Amounts() []string { return inWords(h.Resources) }
 
 // stocks are all offers that are open to new contracts.
 func (m *Model) stocks() []stock {
