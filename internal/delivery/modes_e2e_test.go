@@ -51,6 +51,8 @@ func TestModes(t *testing.T) {
 	t.Run("credentials change", func(t *testing.T) { testCredentials(t, rome) })
 	t.Run("kubeconfig in a Secret", func(t *testing.T) { testSecret(t, rome) })
 	t.Run("a watch is forbidden later", func(t *testing.T) { testForbiddenWatch(t, rome) })
+	t.Run("a provider that cannot be reached", func(t *testing.T) { testPeeringMissing(t, rome) })
+	t.Run("pods past their budgets", func(t *testing.T) { testPastBudgets(t, access) })
 	t.Run("a consumer that is no longer named", func(t *testing.T) { testUnnamed(t, access) })
 	t.Run("the daemon's own account", func(t *testing.T) { testLeastPrivilege(t, rome) })
 }

@@ -198,7 +198,7 @@ func costs(in Input, held []*v1alpha1.Contract) Step {
 		s.Text = "Nothing while it holds nothing."
 		return s
 	}
-	s.Text = fmt.Sprintf("%s %s an hour now, whether pods run or not.", in.Hourly, in.Currency)
+	s.Text = fmt.Sprintf("%s %s an hour now, whether pods run or not.", in.Hourly.Text(), in.Currency)
 	return s
 }
 

@@ -134,6 +134,7 @@ func calendarChart(r view.CalendarRow, from, to v1alpha1.Time) template.HTML {
 			}
 		}
 	}
+	grid(&b, from, to, 20)
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) //nolint:gosec // numbers, classes of ours and an escaped label
 }
@@ -146,6 +147,7 @@ func windowsChart(w view.CalendarWindow, from, to v1alpha1.Time) template.HTML {
 		x := along(s.From, from, to)
 		fmt.Fprintf(&b, `<rect class="b-held" x="%.2f" width="%.2f" height="10"/>`, x, max(along(s.To, from, to)-x, 0.15))
 	}
+	grid(&b, from, to, 10)
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) //nolint:gosec // numbers, classes of ours and an escaped label
 }

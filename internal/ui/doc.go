@@ -12,6 +12,7 @@
 //	events.go    server-sent events: "there is something new"
 //	render.go    templates, and how values are written on a page
 //	chart.go     bars as SVG
+//	axis.go      dates below charts
 //	export.go    costs as CSV
 //	openapi.go   the routes, for the description of the JSON (internal/api/openapi)
 //	apigen/      makes schemas/v1alpha1 and part of schemas/client of them

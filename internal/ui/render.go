@@ -177,7 +177,7 @@ func marked(text string) template.HTML {
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) }, "marked": marked,
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "axis": axis, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory":  func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":     func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },
@@ -312,8 +312,23 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d/(24*time.Hour)))
 }
 
-// seconds is a length of time.
-func seconds(n int64) string { return span(time.Duration(n) * time.Second) }
+// seconds is a length of time in its two largest units: two waits are compared.
+func seconds(n int64) string {
+	d := (time.Duration(n) * time.Second).Abs()
+	for _, u := range []struct {
+		whole, part time.Duration
+		names       [2]string
+	}{{24 * time.Hour, time.Hour, [2]string{"d", "h"}}, {time.Hour, time.Minute, [2]string{"h", "m"}}, {time.Minute, time.Second, [2]string{"m", "s"}}} {
+		if d >= u.whole {
+			text := fmt.Sprintf("%d%s", d/u.whole, u.names[0])
+			if rest := d % u.whole / u.part; rest > 0 {
+				text += fmt.Sprintf(" %d%s", rest, u.names[1])
+			}
+			return text
+		}
+	}
+	return span(d)
+}
 
 // partOf 1, in per cent.
 func partOf(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + " %" }

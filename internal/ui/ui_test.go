@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -546,7 +547,7 @@ func TestQueue_BlockedBy(t *testing.T) {
 		return out
 	}
 	got := blocked()
-	if h := got["giant"]; len(h) != 1 || h[0] != (view.Holder{Tenant: "vision", GPUs: 8, Contracts: 1}) {
+	if h := got["giant"]; len(h) != 1 || !reflect.DeepEqual(h[0], view.Holder{Tenant: "vision", GPUs: 8, Contracts: 1}) {
 		t.Errorf("16 of 16 GPUs, of which vision holds 8, are blocked by %+v", h)
 	}
 	if h, is := got["cheap"]; !is || len(h) != 0 {
@@ -556,7 +557,7 @@ func TestQueue_BlockedBy(t *testing.T) {
 		t.Error("the page does not say it")
 	}
 	d.look(view.Viewer{Groups: []string{"team-nlp"}})
-	if h := blocked()["giant"]; len(h) != 1 || h[0] != (view.Holder{GPUs: 8, Contracts: 1}) {
+	if h := blocked()["giant"]; len(h) != 1 || !reflect.DeepEqual(h[0], view.Holder{GPUs: 8, Contracts: 1}) {
 		t.Errorf("to nlp: %+v", h)
 	}
 	if page := d.get(t, "/ui/queue").Body.String(); strings.Contains(page, "vision") || !strings.Contains(page, "other tenants, 8 GPUs in 1 contract") {

@@ -125,9 +125,11 @@ type IntentRow struct {
 	Held     int    `json:"held"`
 	Replicas string `json:"replicas,omitempty"`
 	// GPU request in short, "" for none.
-	GPU      string `json:"gpu,omitempty"`
-	Consumer string `json:"consumer,omitempty"`
-	Priority int32  `json:"priority"`
+	GPU string `json:"gpu,omitempty"`
+	// Resources other than GPUs that a replica asks for.
+	Resources Resources `json:"resources,omitempty"`
+	Consumer  string    `json:"consumer,omitempty"`
+	Priority  int32     `json:"priority"`
 	// Hourly price of its charged contracts, in the fleet's currency.
 	Hourly Decimal `json:"hourly"`
 	// FirstSeen is when it came.
@@ -136,14 +138,17 @@ type IntentRow struct {
 	Removed bool `json:"removed,omitempty"`
 }
 
-// Holder is a tenant that holds GPUs which an intent waits for.
+// Holder is a tenant that holds what an intent waits for.
 type Holder struct {
 	// Tenant, "" for all those together that the viewer does not see.
 	Tenant string `json:"tenant,omitempty"`
-	// GPUs that it holds, by so many Contracts, on offers that have the model and are large
-	// enough, and have too few free.
+	// GPUs that it holds, by so many Contracts, on offers that match what is asked for, are
+	// large enough, and have too few free.
 	GPUs      int `json:"gpus"`
 	Contracts int `json:"contracts"`
+	// Resources other than GPUs, such as cpu, memory and accelerators by their names, that it
+	// holds on offers that have too little of them free.
+	Resources Resources `json:"resources,omitempty"`
 	// Ends is when the first of these contracts' terms ends; absent when none does.
 	Ends Time `json:"ends,omitzero"`
 }
@@ -164,8 +169,8 @@ type QueueRow struct {
 	// Why is the decision's sentence.
 	Why      string  `json:"why,omitempty"`
 	Rejected []Count `json:"rejected,omitempty"`
-	// BlockedBy are the tenants that hold GPUs which it waits for, who holds most first;
-	// none where nothing that is large enough is too full.
+	// BlockedBy are the tenants that hold what it waits for, who holds most first; none
+	// where nothing that is large enough is too full.
 	BlockedBy []Holder `json:"blockedBy,omitempty"`
 	// Near are offers that fail one requirement, Try changes that place the intent.
 	Near []string `json:"near,omitempty"`

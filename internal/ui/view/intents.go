@@ -31,7 +31,10 @@ type IntentRow struct {
 	Held     int    `json:"held"`
 	Replicas string `json:"replicas,omitempty"`
 	// GPU request in short, "" for none.
-	GPU      string `json:"gpu,omitempty"`
+	GPU string `json:"gpu,omitempty"`
+	// Resources other than GPUs that a replica asks for.
+	Resources v1alpha1.Resources `json:"resources,omitempty"`
+
 	Consumer string `json:"consumer,omitempty"`
 	Priority int32  `json:"priority"`
 	// Hourly price of its charged contracts, in the fleet's currency.
@@ -42,6 +45,14 @@ type IntentRow struct {
 	Removed bool `json:"removed,omitempty"`
 }
 
+// Asks is what a replica asks for, in words: GPUs, or the resources where there are none.
+func (r IntentRow) Asks() string {
+	if r.GPU != "" {
+		return r.GPU
+	}
+	return strings.Join(inWords(r.Resources), ", ")
+}
+
 func (m *Model) intentRows() []IntentRow {
 	known := map[[2]string]bool{}
 	out := make([]IntentRow, 0, len(m.Fleet.Intents))
@@ -49,6 +60,7 @@ func (m *Model) intentRows() []IntentRow {
 		known[it.Key()] = true
 		r := m.intentRow(it.Metadata.Namespace, it.Metadata.Name)
 		r.Replicas, r.GPU, r.Priority = Replicas(it.Spec.Replicas), Request(it.Spec.Resources.GPU), it.Spec.Priority
+		r.Resources = it.Spec.Resources.Named
 		r.Consumer = it.Spec.Consumer
 		if t := m.Fleet.Tenants[r.Tenant]; t != nil {
 			r.Consumer = t.Spec.ConsumerOf(&it.Spec)

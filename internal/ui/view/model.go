@@ -28,7 +28,8 @@ type Model struct {
 
 	used map[[2]string]map[string]v1alpha1.Resources // of slices, by offer, as providers' agents report it
 
-	costs func() []costLine // what each contract cost by month, made once it is asked for
+	costs   func() []costLine // what each contract cost by month, made once it is asked for
+	offered func() []stock    // what is open to new contracts, made once the queue is asked for
 }
 
 // Make computes the model of a snapshot as of a time.
@@ -38,7 +39,7 @@ func Make(s *Snapshot, now time.Time) (*Model, error) {
 		return nil, fmt.Errorf("read the fleet's currency and timezone: %w", err)
 	}
 	m := &Model{snap: s, Facts: New(s.Fleet, s.Contracts, books, s.World.Offers, v1alpha1.TimeOf(now)), states: map[string]*wire.ContractState{}, decisions: map[[2]string]*planner.Decision{}}
-	m.costs = sync.OnceValue(m.costLines)
+	m.costs, m.offered = sync.OnceValue(m.costLines), sync.OnceValue(m.stocks)
 	for i := range s.States {
 		m.states[s.States[i].Name] = &s.States[i]
 	}

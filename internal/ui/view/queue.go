@@ -25,8 +25,8 @@ type QueueRow struct {
 	// Why is the decision's sentence.
 	Why      string  `json:"why,omitempty"`
 	Rejected []Count `json:"rejected,omitempty"`
-	// BlockedBy are the tenants that hold GPUs which it waits for, who holds most first;
-	// none where nothing that is large enough is too full.
+	// BlockedBy are the tenants that hold what it waits for, who holds most first; none
+	// where nothing that is large enough is too full.
 	BlockedBy []Holder `json:"blockedBy,omitempty"`
 	// Near are offers that fail one requirement, Try changes that place the intent.
 	Near []string `json:"near,omitempty"`

@@ -33,6 +33,21 @@ func Request(g *v1alpha1.GPURequest) string {
 	return fmt.Sprintf("%dx %s", max(g.Count, 1), model)
 }
 
+// inWords are resources as people say them, without what every pod has: "8 CPU".
+func inWords(r v1alpha1.Resources) []string {
+	var out []string
+	for _, name := range r.Names() {
+		switch n := r[name]; {
+		case n.IsZero() || name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage:
+		case name == v1alpha1.CPU:
+			out = append(out, n.Canonical(name)+" CPU")
+		default:
+			out = append(out, n.Canonical(name)+" "+name)
+		}
+	}
+	return out
+}
+
 // Cards is GPUs with their fractions: "4", "0.29".
 func Cards(t ledger.Totals) string {
 	return v1alpha1.DecimalFromInt(t.MilliCards().Int64()).DivInt(1000, 2).String()

@@ -121,7 +121,7 @@ func TestFromIntentToPod(t *testing.T) {
 	f.says("rome", "0", "get", "pdb", "train", "-n", "nlp", "-o", "jsonpath={.status.disruptionsAllowed}")
 	f.Remove("nlp", "serve")
 	f.Contract("nlp", "serve", "Released")
-	if log, err := os.ReadFile(f.daemon.LogFile()); err != nil || !strings.Contains(string(log), "pod is deleted past its budgets") {
+	if log, err := os.ReadFile(f.daemon.LogFile()); err != nil || !strings.Contains(string(log), "pod is deleted past its budgets: the grace of its contract's release is over") {
 		t.Errorf("no budget was passed over, %v", err)
 	}
 	metrics, err := f.ask("/metrics")
