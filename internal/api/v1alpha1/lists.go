@@ -11,10 +11,9 @@ const (
 	MaxOffload      = 100
 	MaxTaints       = 64
 	MaxShares       = 32
-	MaxExpressions  = 16 // of a selector, each with MaxValues: all are read for each new pod
-	MaxValues       = 32
-	// MaxLabels of a virtual node, a selector or a placement: a node's stand in each
-	// contract and each manifest of it.
+	// MaxExpressions of a selector, MaxValues of each: all are read for each new pod.
+	MaxExpressions, MaxValues = 16, 32
+	// MaxLabels of a virtual node (they stand in each contract of it), a selector or a placement.
 	MaxLabels = 64
 	// MaxNames is for lists of names without a bound of their own.
 	MaxNames = 256
@@ -29,9 +28,8 @@ var MaxItems = map[string]map[string]uint64{
 	"Schedule":        {"windows": MaxWindows},
 	"Offload":         {"namespaces": MaxOffload},
 	"VirtualNodeSpec": {"taints": MaxTaints, "shares": MaxShares},
-	"ClusterLists":    {"allow": MaxNames, "deny": MaxNames},
-	"gpuFields":       {"models": MaxModels},
-	"LabelSelector":   {"matchExpressions": MaxExpressions}, "LabelExpression": {"values": MaxValues},
+	"gpuFields":       {"models": MaxModels}, "ClusterLists": {"allow": MaxNames, "deny": MaxNames},
+	"LabelSelector": {"matchExpressions": MaxExpressions}, "LabelExpression": {"values": MaxValues},
 	"Placement": {
 		"regions": MaxNames, "zones": MaxNames, "architectures": MaxNames, "spread": MaxSpread, "together": MaxNames, "apart": MaxNames,
 	},
