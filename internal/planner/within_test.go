@@ -203,10 +203,10 @@ func TestWithin_RequiredWaits(t *testing.T) {
 		}
 	}
 	// Also where a limit of the tenant, and not room, is what is said.
-	b.Offer("paris/h100", Costs("9")).Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
+	limited := twoCountries().Offer("oslo/h100", Capacity("gpu=80")).Offer("paris/h100", Costs("9")).Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
 		s.Budget = &v1alpha1.TenantBudget{Hourly: Money("400")}
-	})
-	if poor := Of(b.Plan(), "vision/train"); poor.Action != planner.Queued || len(poor.Near) == 0 || poor.Near[0] != "provider oslo has room for 10 of 12 replicas, 2 missing" {
+	}).Intent("vision/train", Wants(8, "H100"), Times(12), gang, cheap)
+	if poor := Of(limited.Round(), "vision/train"); poor.Action != planner.Queued || len(poor.Near) == 0 || poor.Near[0] != "provider oslo has room for 10 of 12 replicas, 2 missing" {
 		t.Errorf("over its limit, near: %q, %s", poor.Near, poor.Reason)
 	}
 	// And where what is asked for first is nowhere, and an alternative waits for a domain.

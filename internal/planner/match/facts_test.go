@@ -39,7 +39,7 @@ var (
 	noFactOfRequests = map[string]string{
 		"Need": "a size, which is capacity's", "pod": "what nodes have free, which is capacity's", "Purchase": "money", "Spending": "money", "Weights": "the score",
 		"accelerator": "rounding, and equal in a round", "units": "of a part, in CardRequest", "of": "of a part",
-		"readsUse": "follows from own and Policies", "answers": "a memo of own facts", "cards": "a memo of GPU", "sizes": "a memo of sizes", "Where": "own asks it where it is set",
+		"readsUse": "follows from own and Policies", "answers": "a memo of own facts", "cards": "a memo of GPU", "sizes": "a memo of sizes", "alike": "of the rules, equal in a round", "Where": "own asks it where it is set",
 	}
 )
 
