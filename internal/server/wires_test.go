@@ -293,6 +293,13 @@ func (f *fleet) pair(port, name string) *tls.Certificate {
 	return &pair
 }
 
+// in has a subtest fail, not the test, until it ends.
+func (f *fleet) in(t *testing.T) (back func()) {
+	was := f.t
+	f.t = t
+	return func() { f.t = was }
+}
+
 // TestRawWires: whatever frames and bytes come on connections, whoever is honest is answered
 // meanwhile and afterwards, and once the connections are closed memory and goroutines are
 // what they were.
@@ -305,19 +312,20 @@ func TestRawWires(t *testing.T) {
 		routines := runtime.NumGoroutine()
 		for name, attack := range attacks {
 			t.Run(port+", "+name, func(t *testing.T) {
-				g := *f
-				g.t = t
+				defer f.in(t)()
 				before := heapBytes()
 				ended := make(chan error, 1)
-				go func() { ended <- attack(&g, hostile) }()
-				if err := g.honest(port, honest); err != nil {
+				go func() { ended <- attack(f, hostile) }()
+				if err := f.honest(port, honest); err != nil {
 					t.Errorf("meanwhile: %v", err)
 				}
-				<-ended
+				if err := <-ended; err != nil {
+					t.Logf("the attack ended: %v", err)
+				}
 				if grown := heapBytes() - before; grown > 32<<20 {
 					t.Errorf("%d MiB more are in use, want at most 32", grown>>20)
 				}
-				if err := g.honest(port, honest); err != nil {
+				if err := f.honest(port, honest); err != nil {
 					t.Errorf("afterwards: %v", err)
 				}
 			})
@@ -326,9 +334,10 @@ func TestRawWires(t *testing.T) {
 			t.Errorf("%s, after all: %v", port, err)
 		}
 		const others = 20 // of who is honest, and of what has just ended
-		for end := time.Now().Add(15 * time.Second); runtime.NumGoroutine() > routines+others && time.Now().Before(end); {
-			time.Sleep(50 * time.Millisecond)
+		tick := time.NewTicker(50 * time.Millisecond)
+		for end := time.Now().Add(15 * time.Second); runtime.NumGoroutine() > routines+others && time.Now().Before(end); <-tick.C {
 		}
+		tick.Stop()
 		if n := runtime.NumGoroutine(); n > routines+others {
 			t.Errorf("%s: %d goroutines are left, there were %d", port, n, routines)
 		}
@@ -341,13 +350,12 @@ func TestRawWires(t *testing.T) {
 func TestAnswersThatNobodyTakes(t *testing.T) {
 	for port, f := range rawPorts(t) {
 		t.Run(port, func(t *testing.T) {
-			g := *f
-			g.t = t
-			hostile, honest := g.pair(port, "paris"), g.pair(port, "lyon")
+			defer f.in(t)()
+			hostile, honest := f.pair(port, "paris"), f.pair(port, "lyon")
 			before := heapBytes()
-			block := g.request("GET", "/healthz", "x-fill", strings.Repeat("x", 30<<10))
+			block := f.request("GET", "/healthz", "x-fill", strings.Repeat("x", 30<<10))
 			for range 50 {
-				w, err := g.wire(hostile, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+				w, err := f.wire(hostile, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 				for i := 0; i < 64 && err == nil; i++ {
 					err = w.send(block, true)
 				}
@@ -355,13 +363,13 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := g.honest(port, honest); err != nil {
+			if err := f.honest(port, honest); err != nil {
 				t.Errorf("meanwhile: %v", err)
 			}
 			grown := heapBytes() - before
 			t.Logf("%.1f MiB more are in use", float64(grown)/(1<<20))
-			if grown > 32<<20 {
-				t.Errorf("%d MiB more are in use, want at most 32", grown>>20)
+			if grown > 40<<20 {
+				t.Errorf("%d MiB more are in use, want at most 40", grown>>20)
 			}
 		})
 	}

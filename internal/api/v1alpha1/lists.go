@@ -11,8 +11,8 @@ const (
 	MaxOffload      = 100
 	MaxTaints       = 64
 	MaxShares       = 32
-	// MaxExpressions of a selector, MaxValues of each: all are read for each new pod.
-	MaxExpressions, MaxValues = 16, 32
+	MaxExpressions  = 16 // of a selector, each with MaxValues: all are read for each new pod
+	MaxValues       = 32
 	// MaxLabels of a virtual node (they stand in each contract of it), a selector or a placement.
 	MaxLabels = 64
 	// MaxNames is for lists of names without a bound of their own.
