@@ -166,7 +166,7 @@ func courses(r *Result) []chartOf {
 	of := func(title, says string, whole bool, value func(Point) float64, extra ...line) chartOf {
 		var lines []line
 		for i := range r.Policies {
-			l := line{name: r.Policies[i].Policy, steps: true}
+			l := line{name: r.Policies[i].Policy, steps: true, colour: i}
 			for _, p := range r.Policies[i].Series {
 				l.x, l.y = append(l.x, float64(p.At)), append(l.y, value(p))
 			}
@@ -201,7 +201,7 @@ func growthCharts(r *Result) []chartOf {
 		for i := range r.Growth {
 			g := &r.Growth[i]
 			for k := range g.Policies {
-				lines[k].name = g.Policies[k].Policy
+				lines[k].name, lines[k].colour = g.Policies[k].Policy, k
 				lines[k].x, lines[k].y = append(lines[k].x, float64(g.Clusters)), append(lines[k].y, value(g, &g.Policies[k]))
 			}
 		}

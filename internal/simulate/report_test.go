@@ -107,7 +107,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{"Use by provider", "Use by flavor", "paris-eu/l4", "The penalty is no cost", "<h2>Never placed</h2>", "most offers have another GPU model", "2026-01-05 00:00", ">5 Jan"} {
+	for _, want := range []string{"Use by provider", "Use by flavor", "(intents ask: ", "paris-eu/l4", "The penalty is no cost", "<h2>Never placed</h2>", "most offers have another GPU model", "2026-01-05 00:00", ">5 Jan"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -119,6 +119,11 @@ func TestReport(t *testing.T) {
 	same := together([]line{{name: "a", x: []float64{1, 2}, y: []float64{3, 4}}, {name: "b", x: []float64{1, 2}, y: []float64{3, 5}}, {name: "c", x: []float64{1, 2}, y: []float64{3, 4}}})
 	if len(same) != 2 || same[0].name != "a = c" {
 		t.Errorf("%+v", same)
+	}
+	// A policy has its colour in each chart, also where others before it are one line.
+	drawn := string(chart(together([]line{{name: "a", x: []float64{1, 2}, y: []float64{3, 4}}, {name: "b", x: []float64{1, 2}, y: []float64{3, 4}, colour: 1}, {name: "c", x: []float64{1, 2}, y: []float64{3, 5}, colour: 2}}), axis{}, axis{}))
+	if strings.Contains(drawn, colours[1]) || strings.Count(drawn, colours[2]) != 2 {
+		t.Errorf("the third policy is not drawn, and named, in its colour: %s", drawn)
 	}
 	// Bars of one length would be read as a finding.
 	if got := string(bars([]bar{{"best-fit", 3, "3"}, {"fgd", 3, "3"}})); strings.Contains(got, "<svg") || !strings.Contains(got, "<strong>3</strong> under each policy.") {

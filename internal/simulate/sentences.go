@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Sentences are what a reader should know of a result first: what was placed and at what
@@ -22,14 +23,30 @@ func Sentences(r *Result) []string {
 	return out
 }
 
+// Kinds says how many intents ask for what.
+func (a Asked) Kinds() string {
+	var out []string
+	for _, kind := range []struct {
+		n    int
+		what string
+	}{{a.Whole, "cards"}, {a.Shares, "shares of a card"}, {a.NoGPU, "no GPU"}} {
+		if kind.n > 0 {
+			out = append(out, fmt.Sprintf("%d for %s", kind.n, kind.what))
+		}
+	}
+	return "intents ask: " + strings.Join(out, ", ")
+}
+
 func summary(r *Result, o *Outcome) string {
 	text := fmt.Sprintf("%s placed %d of %d intents", o.Policy, o.Placed, o.Arrived)
 	switch {
 	case o.Placed == 0:
 	case o.Wait.Waited == 0:
 		text += ", none of which waited"
+	case o.Wait.P50 == 0:
+		text += fmt.Sprintf("; at least half of them did not wait, one in ten waited %s or more", span(o.Wait.P90))
 	default:
-		text += fmt.Sprintf("; half of those waited %s or less, one in ten %s or more", span(o.Wait.P50), span(o.Wait.P90))
+		text += fmt.Sprintf("; half of them waited %s or less, one in ten %s or more", span(o.Wait.P50), span(o.Wait.P90))
 	}
 	if !o.Cost.IsZero() {
 		text += fmt.Sprintf("; they cost %s %s", money(o.Cost), r.Currency)

@@ -18,6 +18,8 @@ type line struct {
 	name   string
 	x, y   []float64
 	dashed bool
+	// colour is a number that a policy has in every chart, however many lines are one here.
+	colour int
 	// steps: the value holds until the next point.
 	steps bool
 }
@@ -160,7 +162,7 @@ func chart(lines []line, across, up axis) template.HTML {
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="%s">%s</text>`, x, chartH-padB+16, anchor, template.HTMLEscapeString(t.text))
 	}
 	fmt.Fprintf(&b, `<text class="tick name" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartW+padL-padR)/2, chartH-4, template.HTMLEscapeString(across.name))
-	for i, l := range lines {
+	for _, l := range lines {
 		var path strings.Builder
 		for k := range l.x {
 			switch {
@@ -172,8 +174,8 @@ func chart(lines []line, across, up axis) template.HTML {
 				fmt.Fprintf(&path, "L%.1f %.1f", px(l.x[k]), py(l.y[k]))
 			}
 		}
-		style := fmt.Sprintf(`stroke="%s" stroke-width="%.1f"`, colours[i%len(colours)], widths[i%len(widths)])
-		if dash := dashes[i%len(dashes)]; dash != "" {
+		style := fmt.Sprintf(`stroke="%s" stroke-width="%.1f"`, colours[l.colour%len(colours)], widths[l.colour%len(widths)])
+		if dash := dashes[l.colour%len(dashes)]; dash != "" {
 			style += fmt.Sprintf(` stroke-dasharray="%s"`, dash)
 		}
 		if l.dashed {
@@ -188,8 +190,8 @@ func chart(lines []line, across, up axis) template.HTML {
 func legend(lines []line) string {
 	var b strings.Builder
 	b.WriteString(`<p class="legend">`)
-	for i, l := range lines {
-		style := fmt.Sprintf(`stroke="%s" stroke-width="%.1f" stroke-dasharray="%s"`, colours[i%len(colours)], widths[i%len(widths)], dashes[i%len(dashes)])
+	for _, l := range lines {
+		style := fmt.Sprintf(`stroke="%s" stroke-width="%.1f" stroke-dasharray="%s"`, colours[l.colour%len(colours)], widths[l.colour%len(widths)], dashes[l.colour%len(dashes)])
 		if l.dashed {
 			style = `stroke="currentColor" stroke-width="1.4" stroke-dasharray="4 4"`
 		}

@@ -15,7 +15,7 @@ import (
 func Print(w io.Writer, v tables.View, r *simulate.Result, wide bool) error {
 	if v.Terminal {
 		fmt.Fprintf(w, "offers   %s of %s: %s GPUs, %s CPU, %s memory\n", tables.Count(r.Supply.Flavors, "flavor"), tables.Count(r.Supply.Clusters, "cluster"), number(r.Supply.GPUs), r.Supply.CPU, r.Supply.Memory)
-		fmt.Fprintf(w, "demand   %s of %s for %s GPUs: %d for cards, %d for shares of one, %d for none\n\n", tables.Count(r.Demand.Intents, "intent"), tables.Count(r.Demand.Tenants, "tenant"), number(r.Demand.GPUs), r.Demand.Whole, r.Demand.Shares, r.Demand.NoGPU)
+		fmt.Fprintf(w, "demand   %s of %s for %s GPUs (%s)\n\n", tables.Count(r.Demand.Intents, "intent"), tables.Count(r.Demand.Tenants, "tenant"), number(r.Demand.GPUs), r.Demand.Kinds())
 	}
 	if err := outcomes(v, r.Currency, r.Policies).Print(w); err != nil {
 		return err
