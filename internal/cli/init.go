@@ -40,8 +40,8 @@ building it with Go, which takes minutes each time. --releases says where the im
 install bases and of the Helm chart are too: by #REGISTRY after the URL, else, for releases
 on github.com, ghcr.io/OWNER. Where it does not, they are a sample to fill in.
 
-With --update the template's files in DIR (documents, install bases, CI, schemas) are
-brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
+With --update the template's files in DIR, by default the working directory (documents,
+install bases, CI, schemas), are brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
 not touched. What was edited stays; a new version is merged into it, line by line, and
 where both changed the same lines it is written next to it as NAME.new, to be merged by
 hand and deleted. What was deleted stays deleted.`,
@@ -49,9 +49,17 @@ hand and deleted. What was deleted stays deleted.`,
   fleetbroker init fleet --forge gitlab --releases https://github.com/acme/fleetbroker/releases/download
   fleetbroker init fleet --releases 'https://dl.example.org/fleetbroker#registry.example.org/tools'
   fleetbroker init fleet --keys-dir ~/acme-keys --policy-key ~/.ssh/id_ed25519.pub
-  fleetbroker init --update .`,
-		Args: exactly(1, "one argument: the directory to make"),
+  fleetbroker init --update`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.update && len(args) == 0 {
+				return nil
+			}
+			return exactly(1, "one argument: the directory to make")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"."}
+			}
 			o.dir, o.keys.Repo = args[0], args[0]
 			if err := oneOf("forge", o.forge, "github", "gitlab", "gitea"); err != nil {
 				return err
