@@ -13,7 +13,7 @@ import (
 
 // Bounds of one run.
 type Bounds struct {
-	// CPU is processor time, of user and system. Zero: 5 s.
+	// CPU is processor time (Time). Zero: 5 s.
 	CPU time.Duration
 	// Memory is the peak of resident memory in bytes. Zero: 1 GiB.
 	Memory int64
@@ -55,7 +55,7 @@ func Run(t *testing.T, b Bounds, work func(t *testing.T)) {
 	if !ok {
 		t.Fatal("this system does not say what a process used")
 	}
-	cpu, memory := cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), usage.Maxrss<<10
+	cpu, memory := Time(cmd.ProcessState), usage.Maxrss<<10
 	t.Logf("%s of processor time, %d MiB", cpu.Round(time.Millisecond), memory>>20)
 	if err != nil {
 		const shown = 4000

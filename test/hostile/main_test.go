@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
@@ -61,7 +62,7 @@ func runWithin(t *testing.T, most time.Duration, program string, args ...string)
 	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		t.Fatalf("%s: %v\n%.2000s", cmd, err, said.String())
 	}
-	r := ran{code: cmd.ProcessState.ExitCode(), out: out.String(), said: said.String(), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	r := ran{code: cmd.ProcessState.ExitCode(), out: out.String(), said: said.String(), cpu: bounded.Time(cmd.ProcessState)}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		t.Fatal("this system does not say what a process used")
