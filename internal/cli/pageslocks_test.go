@@ -33,7 +33,7 @@ func armed(point string) *brake {
 	return &brake{armed: point, stopped: make(chan struct{}), free: make(chan struct{})}
 }
 
-// at passes a point, or stands there until it is freed.
+// at passes a point, or waits there until it is freed.
 func (b *brake) at(point string) {
 	b.mu.Lock()
 	hold := b.armed == point
@@ -200,7 +200,7 @@ func (l *looked) open(path, point string) *reader {
 	return p
 }
 
-// TestPages_HoldUpNoRound: wherever pages stand still in the middle of their work, because the
+// TestPages_HoldUpNoRound: wherever pages stop in the middle of their work, because the
 // machine is busy or their readers do not read, the daemon reads, decides, commits and pushes
 // a request. So no page holds a lock that a round needs. What counts is that the round ends at
 // all, not how long it takes: the time limit is for one that never would.

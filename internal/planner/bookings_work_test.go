@@ -36,7 +36,7 @@ func bookingWorld(providers, intents int) *Builder {
 	return b.Intent("nlp/good", Wants(1, "H100"), With(books))
 }
 
-// What is looked for bookings counts against limits.work; who wants more is told so, and
+// What is looked for bookings counts against limits.work; who wants more gets that as the reason, and
 // others are served.
 func TestWorkOfBookings(t *testing.T) {
 	const work = 200_000

@@ -10,7 +10,7 @@ import (
 )
 
 // TestQueue_BlockedByOthers: who waits for CPU, parts of cards or other accelerators sees who
-// holds these, too, and nobody who holds what they do not wait for.
+// holds these, too, and no account that holds what they do not wait for.
 func TestQueue_BlockedByOthers(t *testing.T) {
 	d, b := newDaemon(t), small()
 	asks := func(resources string) func(*v1alpha1.IntentSpec) {

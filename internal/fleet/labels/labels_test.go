@@ -9,7 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet/labels"
 )
 
-// Each mistake of a selector is told where it is, with what to write instead.
+// Each mistake of a selector is shown where it is, with what to write instead.
 func TestExpressions(t *testing.T) {
 	e := func(key, operator string, values ...string) v1alpha1.LabelExpression {
 		return v1alpha1.LabelExpression{Key: key, Operator: operator, Values: values}

@@ -157,7 +157,7 @@ func (v *views) follow(puts int, b booked) {
 	v.sum(b)
 }
 
-// rewritten notes that a booking was written anew after so many puts, and takes what it took.
+// rewritten notes that a booking was written again after so many puts, and takes what it took.
 func (v *views) rewritten(puts int, o *inventory.Offer, was, is *v1alpha1.Contract) {
 	if v.puts != puts || v.axis.Puts() != puts+1 {
 		return

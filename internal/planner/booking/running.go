@@ -19,7 +19,7 @@ type Running struct {
 }
 
 // maxSums bounds for how many instants sums are kept: whoever asks for many that nothing
-// starts at makes no further booking dearer.
+// starts at makes no further booking more expensive.
 const maxSums = 4 * MaxInstants
 
 // sums are what is free and booked at an instant.

@@ -10,7 +10,7 @@ import (
 // hosts reports whether an offer's cards hold a size as the request wants it laid.
 func hosts(o *inventory.Offer, g *CardRequest, size quantity.Vector) bool {
 	units := size.At(quantity.GPU)
-	if o.Cards() == nil || units == 0 || g == nil || g.Loose(o.Flavor.Spec.GPU) {
+	if o.Cards() == nil || units == 0 || g.Loose(o.Flavor.Spec.GPU) {
 		return true
 	}
 	return o.Cards().Holds(units)
@@ -49,7 +49,7 @@ func (m *Matcher) LayOut(w *Request, o *inventory.Offer, size quantity.Vector, o
 		return nil
 	}
 	if o.Nodes() != nil {
-		return CardsOn(o, on, had, w.GPU == nil || w.GPU.Loose(o.Flavor.Spec.GPU))
+		return CardsOn(o, on, had, w.GPU.Loose(o.Flavor.Spec.GPU))
 	}
 	sum := int64(0)
 	for _, u := range had {
@@ -66,7 +66,7 @@ func (m *Matcher) LayOut(w *Request, o *inventory.Offer, size quantity.Vector, o
 // is given back.
 func (m *Matcher) layAnew(w *Request, o *inventory.Offer, size quantity.Vector, had []v1alpha1.CardUnits) []v1alpha1.CardUnits {
 	d, units := o.Cards(), size.At(quantity.GPU)
-	if w.GPU == nil || w.GPU.Loose(o.Flavor.Spec.GPU) { // nil: a size of the offer brings them, unasked for
+	if w.GPU.Loose(o.Flavor.Spec.GPU) {
 		return d.MostUsed(units)
 	}
 	if len(had) == 1 && units < d.PerCard() {

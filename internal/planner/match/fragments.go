@@ -165,7 +165,7 @@ func (w *workload) fragments(o *inventory.Offer, cpu int64, free []int64) float6
 	suits, sum := w.suited(o), 0.0
 	for i := range w.kinds {
 		k := &w.kinds[i]
-		units := k.gpu.units(per)
+		units := k.gpu.Units(per)
 		whole, need := units/per, units%per
 		if whole > 0 {
 			need = per

@@ -159,7 +159,7 @@ func (g *CardRequest) fitsMemory(have *v1alpha1.FlavorGPU, perCard int64) bool {
 	}
 	unit := have.Memory.Amount
 	if g.Share > 0 && have.Profile == "" && !strings.EqualFold(have.Sharing, "mig") {
-		unit = unit.Mul(g.units(perCard))
+		unit = unit.Mul(g.Units(perCard))
 	}
 	return g.Memory.Contains(unit)
 }

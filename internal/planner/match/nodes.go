@@ -24,7 +24,7 @@ func (m *Matcher) Pods(w *Request, o *inventory.Offer, size quantity.Vector) (as
 	}
 	ask = w.pod
 	if ask.Unit = quantity.GPU; size.At(quantity.GPU) > 0 {
-		if d := o.Cards(); d != nil && w.GPU != nil && !w.GPU.Loose(o.Flavor.Spec.GPU) {
+		if d := o.Cards(); d != nil && !w.GPU.Loose(o.Flavor.Spec.GPU) {
 			ask.Cards = d.Times
 		}
 		return ask, true

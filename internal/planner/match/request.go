@@ -177,17 +177,18 @@ func CardRequestOf(g *v1alpha1.GPURequest) *CardRequest {
 	return out
 }
 
-// Loose reports whether the units that a request comes to may lie on any cards.
+// Loose reports whether the units that a request comes to may lie on any cards. So may those
+// of none (nil): a size of the offer brings them, unasked for.
 func (g *CardRequest) Loose(have *v1alpha1.FlavorGPU) bool {
-	return g.Share == 0 && IsCut(have)
+	return g == nil || g.Share == 0 && IsCut(have)
 }
 
 // IsCut reports whether the units of cards are instances of MIG, each of which lies by itself.
 func IsCut(have *v1alpha1.FlavorGPU) bool { return have.Profile != "" || have.Sharing == "mig" }
 
-// units is how many of a flavor's sellable units the request comes to: a share of
+// Units is how many of a flavor's sellable units the request comes to: a share of
 // a card is rounded up to units.
-func (g *CardRequest) units(perCard int64) int64 {
+func (g *CardRequest) Units(perCard int64) int64 {
 	if g.Share == 0 {
 		return g.Count
 	}
@@ -233,7 +234,7 @@ func (w *Request) Size(o *inventory.Offer) quantity.Vector {
 	}
 	v := w.Need.Clone()
 	if w.GPU != nil {
-		v = v.Set(quantity.GPU, w.GPU.units(o.UnitsPerCard))
+		v = v.Set(quantity.GPU, w.GPU.Units(o.UnitsPerCard))
 	}
 	for i := range max(len(o.Min), len(o.Step)) {
 		if o.Min.At(i) == 0 && o.Step.At(i) == 0 {
@@ -252,7 +253,7 @@ func (w *Request) Size(o *inventory.Offer) quantity.Vector {
 func (w *Request) Asked(o *inventory.Offer) quantity.Vector {
 	v := w.Need.Clone()
 	if w.GPU != nil {
-		v = v.Set(quantity.GPU, w.GPU.units(o.UnitsPerCard))
+		v = v.Set(quantity.GPU, w.GPU.Units(o.UnitsPerCard))
 	}
 	return v
 }

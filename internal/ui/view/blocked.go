@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
+	"github.com/fleetbroker/fleetbroker/internal/api/gpuforms"
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -180,7 +181,7 @@ func unitsOf(g *v1alpha1.GPURequest, have *v1alpha1.FlavorGPU) (units int64, ok 
 	}
 	switch {
 	case g.Vendor != "" && !strings.EqualFold(g.Vendor, have.Vendor),
-		g.Profile != "" && !strings.EqualFold(g.Profile, have.Profile),
+		g.Profile != "" && gpuforms.Profile(g.Profile) != gpuforms.Profile(have.Profile),
 		g.Memory != (v1alpha1.MemoryRange{}) && !g.Memory.Contains(memory),
 		!wanted(g, have.Model):
 		return 0, false
@@ -191,10 +192,7 @@ func unitsOf(g *v1alpha1.GPURequest, have *v1alpha1.FlavorGPU) (units int64, ok 
 	default: // whole cards
 		ok = sharing == "none" && perCard == 1
 	}
-	if units = max(int64(g.Count), 1); g.Share != nil {
-		units = (g.Share.Micro()*perCard + 999_999) / 1_000_000
-	}
-	return units, ok
+	return match.CardRequestOf(g).Units(perCard), ok
 }
 
 // wanted reports whether a request takes a model.
