@@ -41,10 +41,10 @@ install bases and of the Helm chart are too: by #REGISTRY after the URL, else, f
 on github.com, ghcr.io/OWNER. Where it does not, they are a sample to fill in.
 
 With --update the template's files in DIR, by default the working directory (documents,
-install bases, CI, schemas), are brought to this program's version, up or down, by .fleetbroker/template.lock. Inputs are
-not touched. What was edited stays; a new version is merged into it, line by line, and
-where both changed the same lines it is written next to it as NAME.new, to be merged by
-hand and deleted. What was deleted stays deleted.`,
+install bases, CI, schemas), are brought to this program's version, up or down, by
+.fleetbroker/template.lock. Inputs are not touched. What was edited stays; a new version
+is merged into it, line by line, and where both changed the same lines it is written next
+to it as NAME.new, to be merged by hand and deleted. What was deleted stays deleted.`,
 		Example: `  fleetbroker init fleet
   fleetbroker init fleet --forge gitlab --releases https://github.com/acme/fleetbroker/releases/download
   fleetbroker init fleet --releases 'https://dl.example.org/fleetbroker#registry.example.org/tools'
