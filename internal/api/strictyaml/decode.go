@@ -171,7 +171,7 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		fs, known := s.fields[name]
 		switch {
 		case known:
-		case s.form == fMap && slips(name, s):
+		case s.form == fMap && (slips(name, s) || spaced(name)):
 			w.unknown(kv.key, s)
 			continue
 		case s.form == fMap:
@@ -237,22 +237,25 @@ func (w *walker) amount(kv pair) {
 }
 
 func (w *walker) unknown(key *yaml.Node, s *shape) {
-	if plain := strings.Trim(key.Value, "\u00a0"); plain != key.Value {
-		w.problem(key, "unknown field %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", clip(key.Value), clip(plain))
+	if spaced(key.Value) {
+		w.problem(key, "unknown field %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", clip(key.Value), clip(strings.Trim(key.Value, noBreakSpace)))
 		return
 	}
-	if near := nearest.Of(key.Value, s.names); near != "" {
+	if near := meant(key.Value, s); near != "" {
 		w.problem(key, "unknown field %q (did you mean %q?)", clip(key.Value), near)
 		return
 	}
 	w.problem(key, "unknown field %q (known here: %s)", clip(key.Value), list(s.names))
 }
 
+// missing names the required fields that are not there, but for those that an unknown
+// one was meant for: one mistake, one message.
 func (w *walker) missing(n *yaml.Node, s *shape, pairs []pair) {
 	for _, name := range s.required {
 		found := false
 		for _, kv := range pairs {
-			found = found || kv.key.Value == name && !isNull(resolve(kv.value))
+			_, known := s.fields[kv.key.Value]
+			found = found || kv.key.Value == name && !isNull(resolve(kv.value)) || !known && meant(kv.key.Value, s) == name
 		}
 		if !found {
 			w.path.into(name)
