@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,9 +81,11 @@ func (o *topOptions) picture(ctx context.Context, s Streams) (*top.Picture, erro
 	src, err := offline.open(ctx, nil)
 	if err == nil {
 		var in *gathered
+		var said strings.Builder // a terminal is redrawn: what is said beside the picture would be gone at once
+		s.Err = &said
 		if in, err = offline.gather(ctx, src, s); err == nil {
 			w := in.world()
-			return top.Of(top.Snapshot(view.Snapshot{Ledger: o.looked.commit, Fleet: in.fleet, Contracts: in.ledger, World: &w, Plan: &planner.Plan{}}), in.now.Time, from)
+			return top.Of(top.Snapshot(view.Snapshot{Ledger: o.looked.commit, Fleet: in.fleet, Contracts: in.ledger, World: &w, Plan: &planner.Plan{}}), in.now.Time, from, said.String())
 		}
 	}
 	if silent != nil {

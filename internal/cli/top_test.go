@@ -53,6 +53,9 @@ func TestTop(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "from the ledger\n") || !strings.Contains(out, "GPUs: ") || !strings.Contains(out, " an hour; ") || !strings.Contains(out, "MODEL\tREGION\tFREE") {
 		t.Fatalf("%d\n%s", code, out)
 	}
+	if !strings.Contains(out, "\nWarning:   ") { // of the picture: what is said beside it a redrawn terminal wipes
+		t.Fatalf("nothing warns that whose signatures count is not known, or that there is no ledger:\n%s", out)
+	}
 	d := startRun(t, "--state-dir", filepath.Join(dir, "state"), "--repo", "file://"+bare, "--poll-interval", "200ms")
 	end := sync.OnceFunc(d.end)
 	defer end()

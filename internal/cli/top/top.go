@@ -34,14 +34,23 @@ func Read(answer []byte, from string) (*Picture, error) {
 	return p, nil
 }
 
-// Of is what a fleet repo and its ledger show.
-func Of(s *view.Snapshot, now time.Time, from string) (*Picture, error) {
+// Of is what a fleet repo and its ledger show; said is what reading them had to say of
+// them, a line each.
+func Of(s *view.Snapshot, now time.Time, from, said string) (*Picture, error) {
 	m, err := view.Make(s, now)
 	if err != nil {
 		return nil, fmt.Errorf("count what is held: %w", err)
 	}
 	all := view.Viewer{All: true}.Sight(s.Fleet)
-	return &Picture{Head: m.Head(all), Data: m.FleetPage(all), From: from}, nil
+	p := &Picture{Head: m.Head(all), Data: m.FleetPage(all), From: from}
+	for line := range strings.Lines(said) {
+		n := view.Notice{Level: "warning", Text: strings.TrimPrefix(strings.TrimSpace(line), "fleetbroker: ")}
+		if strings.HasPrefix(n.Text, "hint: ") {
+			n.Level = "info"
+		}
+		p.Notices = append(p.Notices, n)
+	}
+	return p, nil
 }
 
 // waiting is how many of those that wait a terminal is shown.
