@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long the daemon may take to get ready.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 var bin string
 

@@ -185,21 +185,11 @@ func (s *site) begin(files map[string]string) {
 // eventually waits until a condition is not an error any more.
 func (s *site) eventually(what string, condition func() error) {
 	s.t.Helper()
-	began := time.Now()
-	for {
-		err := condition()
-		if err == nil {
-			s.t.Logf("%s: %s", what, time.Since(began).Round(time.Millisecond))
-			return
-		}
-		if time.Since(began) > patience || s.ctx.Err() != nil {
-			s.t.Fatalf("%s: %v", what, err)
-		}
-		select {
-		case <-s.ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+	waited, err := env.Until(s.ctx, patience, condition)
+	if err != nil {
+		s.t.Fatalf("%s: %v", what, err)
 	}
+	s.t.Logf("%s: %s", what, waited.Round(time.Millisecond))
 }
 
 // comments are the broker's on a pull request that begin with a marker.

@@ -4,7 +4,6 @@ package guide
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -340,13 +339,10 @@ func byName(t *testing.T, address string) string {
 
 func (f *follower) eventually(what string, check func() error) {
 	f.t.Helper()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(patience)
-	for {
+	_, err := env.Until(f.ctx, patience, func() error {
 		err := check()
 		if err == nil {
-			return
+			return nil
 		}
 		for _, p := range f.running {
 			select {
@@ -355,9 +351,9 @@ func (f *follower) eventually(what string, check func() error) {
 			default:
 			}
 		}
-		if time.Now().After(deadline) || f.ctx.Err() != nil {
-			f.t.Fatalf("not seen: %s: %v", what, errors.Join(err, context.Cause(f.ctx)))
-		}
-		<-tick.C
+		return err
+	})
+	if err != nil {
+		f.t.Fatalf("not seen: %s: %v", what, err)
 	}
 }

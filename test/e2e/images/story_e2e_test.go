@@ -306,18 +306,8 @@ func (s *installed) address() string {
 
 func (s *installed) eventually(what string, check func() error) {
 	s.t.Helper()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || s.ctx.Err() != nil {
-			s.t.Fatalf("not seen: %s: %v", what, errors.Join(err, s.ctx.Err()))
-		}
-		<-tick.C
+	if _, err := env.Until(s.ctx, patience, check); err != nil {
+		s.t.Fatalf("not seen: %s: %v", what, err)
 	}
 }
 

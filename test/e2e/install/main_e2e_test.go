@@ -4,7 +4,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -106,18 +105,8 @@ func (f *fleet) logs() {
 
 func (f *fleet) eventually(what string, check func() error) {
 	f.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || f.ctx.Err() != nil {
-			f.t.Fatalf("not seen: %s: %v", what, errors.Join(err, f.ctx.Err()))
-		}
-		<-tick.C
+	if _, err := env.Until(f.ctx, patience, check); err != nil {
+		f.t.Fatalf("not seen: %s: %v", what, err)
 	}
 }
 

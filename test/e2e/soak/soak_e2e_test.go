@@ -31,7 +31,7 @@ var (
 )
 
 // patience bounds every wait.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // tenants ask, change and give back.
 const tenants = 20

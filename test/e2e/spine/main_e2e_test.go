@@ -25,7 +25,7 @@ import (
 
 // patience bounds every wait. Nothing here takes a tenth of it on an idle
 // machine.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 var bin string
 
@@ -226,19 +226,8 @@ func (f *fleet) eventually(what string, condition func() error) {
 
 func (f *fleet) within(limit time.Duration, what string, condition func() error) {
 	f.t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		err := condition()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || f.ctx.Err() != nil {
-			f.t.Fatalf("%s: %v", what, err)
-		}
-		select {
-		case <-f.ctx.Done():
-		case <-time.After(50 * time.Millisecond):
-		}
+	if _, err := env.Until(f.ctx, limit, condition); err != nil {
+		f.t.Fatalf("%s: %v", what, err)
 	}
 }
 

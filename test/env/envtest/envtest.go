@@ -8,13 +8,12 @@ package envtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/fleetbroker/fleetbroker/test/env"
 )
@@ -23,11 +22,8 @@ import (
 // does not cover building them.
 const startTimeout = 2 * time.Minute
 
-// Poll and patience of Eventually.
-const (
-	pollInterval = 20 * time.Millisecond
-	pollTimeout  = 60 * time.Second
-)
+// patience is how long Eventually waits.
+const patience = 3 * time.Minute
 
 // Cluster starts a cluster for a test.
 func Cluster(t testing.TB, options env.ClusterOptions) *env.Cluster {
@@ -121,12 +117,18 @@ func Team(t testing.TB, url, name string, environment ...string) *env.Team {
 }
 
 // Eventually asks real servers until a condition holds; what names it when it
-// does not within a minute.
+// does not within some minutes, which a busy machine may take.
 func Eventually(t testing.TB, what string, condition func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, pollTimeout, true,
-		func(ctx context.Context) (bool, error) { return condition(ctx), nil })
+	_, err := env.Until(t.Context(), patience, func() error {
+		if condition(t.Context()) {
+			return nil
+		}
+		return errNotYet
+	})
 	if err != nil {
 		t.Fatalf("wait for %s: %v", what, err)
 	}
 }
+
+var errNotYet = errors.New("it does not hold")

@@ -19,19 +19,14 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/fleetbroker/fleetbroker/test/checker"
+	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
-const (
-	// patience bounds what is waited for, on a busy machine. Liqo doubles its
-	// pause after each failure, so that after an API server's restart its next try
-	// may be minutes away.
-	patience = 5 * time.Minute
-	// A condition is looked at again after a quarter of the time that it has been
-	// waited for, within these bounds: most of them start a program, which would
-	// take the processor from what is waited for.
-	pollFirst, pollLast = 20 * time.Millisecond, 300 * time.Millisecond
-)
+// patience bounds what is waited for, on a busy machine. Liqo doubles its
+// pause after each failure, so that after an API server's restart its next try
+// may be minutes away.
+const patience = 5 * time.Minute
 
 // Fleet is a rig that runs for a test.
 type Fleet struct {
@@ -81,21 +76,11 @@ func (f *Fleet) Remove(tenant, name string) {
 // Eventually waits until a condition is not an error any more.
 func (f *Fleet) Eventually(what string, condition func() error) {
 	f.t.Helper()
-	began := time.Now()
-	for {
-		err := condition()
-		if err == nil {
-			f.t.Logf("%s: %s", what, time.Since(began).Round(time.Millisecond))
-			return
-		}
-		if time.Since(began) > patience || f.ctx.Err() != nil {
-			f.t.Fatalf("%s: %v", what, err)
-		}
-		select {
-		case <-f.ctx.Done():
-		case <-time.After(min(max(time.Since(began)/4, pollFirst), pollLast)):
-		}
+	waited, err := env.Until(f.ctx, patience, condition)
+	if err != nil {
+		f.t.Fatalf("%s: %v", what, err)
 	}
+	f.t.Logf("%s: %s", what, waited.Round(time.Millisecond))
 }
 
 // History judges the remote's whole history.
