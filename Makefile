@@ -59,14 +59,16 @@ programs: ## stop where a program that the tests call is missing, with the comma
 test: programs lint tools ## everything CI runs
 	$(GO) test -tags e2e -vet off -count 1 -p $(PACKAGES_AT_ONCE) -timeout 45m $(TESTFLAGS) ./...
 
-test-full: tools ## the batches, traces and faults too that take minutes; copy what it prints into test/bench/RESULTS.md
+# What make test does not compile has the tag full beside e2e.
+test-full: tools ## the batches, traces, faults and stories too that take minutes; copy what it prints into test/bench/RESULTS.md
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/policies -run TestForms -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/install -run TestInstallCluster_Webhook -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/guide -full
 	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
 	$(GO) test -count 1 -timeout 90m $(TESTFLAGS) ./test/sim -run 'TestSim$$' -seeds 10000 -within 60m -least 2000
 	$(GO) test -count 1 -timeout 60m -v $(TESTFLAGS) ./test/sim/day -contracts 2000 -hours 24
-	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/liqo -full
+	$(GO) test -tags e2e,full -count 1 -p 2 -timeout 120m -v $(TESTFLAGS) ./test/e2e/enforce ./test/e2e/spine ./test/e2e/replicas ./test/e2e/flux ./test/e2e/argo
+	$(GO) test -tags e2e,full -count 1 -timeout 120m -v $(TESTFLAGS) ./test/e2e/liqo -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/soak -full
 	$(MAKE) fuzz FUZZTIME=20s
 
@@ -88,7 +90,7 @@ fuzz: ## every fuzz target, FUZZTIME each (the seeds alone run with the tests)
 	done
 
 vet: ## go vet, end-to-end tests included
-	$(GO) vet -tags e2e ./...
+	$(GO) vet -tags e2e,full ./...
 
 lint: ## golangci-lint with .golangci.yml, built from test/tools/golangci
 	"$$($(GO) run ./test/tools/build golangci-lint)" run ./...

@@ -235,3 +235,15 @@ func (f *fleet) logs() {
 		f.Log(f.daemon.LogFile(), 6000)
 	}
 }
+
+// intent asks for GPUs in rome for namespace vision.
+func intent(name string, gpus int) string {
+	return fmt.Sprintf(`apiVersion: fleetbroker.io/v1alpha1
+kind: ResourceIntent
+metadata: {name: %s, namespace: vision}
+spec:
+  consumer: rome
+  resources: {cpu: "4", memory: 16Gi, pods: "20", ephemeral-storage: 20Gi, gpu: {count: %d, models: [nvidia-h100]}}
+  offload: {namespaces: [{name: vision, create: true, podOffloadingStrategy: Remote}]}
+`, name, gpus)
+}

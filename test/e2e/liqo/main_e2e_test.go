@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -190,4 +191,28 @@ func (f *fleet) logs() {
 	if f.daemon != nil {
 		f.Log(f.daemon.LogFile(), 6000)
 	}
+}
+
+// run runs kubectl and ends the test where it fails.
+func (f *fleet) run(cluster string, args ...string) {
+	f.t.Helper()
+	if out, err := f.kubectl(cluster, args...); err != nil {
+		f.t.Fatal(err, out)
+	}
+}
+
+// steps are all the phases that a contract has gone through on the ledger.
+func (f *fleet) steps(contract string) string {
+	f.t.Helper()
+	out, err := exec.CommandContext(f.ctx, "git", "-C", f.Git.RepoDir(rig.Repo), "log", "--reverse", "--format=%(trailers:key=Contract,valueonly)", rig.Ledger).Output()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var steps []string
+	for line := range strings.Lines(string(out)) {
+		if step, ok := strings.CutPrefix(strings.TrimSpace(line), contract+" "); ok {
+			steps = append(steps, step)
+		}
+	}
+	return strings.Join(steps, ", ")
 }

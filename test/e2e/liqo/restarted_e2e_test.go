@@ -1,16 +1,14 @@
-//go:build e2e
+//go:build e2e && full
 
 package liqo
 
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/fleetbroker/fleetbroker/test/env/rig"
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
@@ -33,22 +31,6 @@ func (f *fleet) identities() string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, "\n")
-}
-
-// steps are all the phases that a contract has gone through on the ledger.
-func (f *fleet) steps(contract string) string {
-	f.t.Helper()
-	out, err := exec.CommandContext(f.ctx, "git", "-C", f.Git.RepoDir(rig.Repo), "log", "--reverse", "--format=%(trailers:key=Contract,valueonly)", rig.Ledger).Output()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	var steps []string
-	for line := range strings.Lines(string(out)) {
-		if step, ok := strings.CutPrefix(strings.TrimSpace(line), contract+" "); ok {
-			steps = append(steps, step)
-		}
-	}
-	return strings.Join(steps, ", ")
 }
 
 // The consumer's API server crashes and comes back, with the same data: meanwhile

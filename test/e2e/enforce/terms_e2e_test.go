@@ -1,132 +1,21 @@
-//go:build e2e
+//go:build e2e && full
 
 package enforce
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
-
-// fleetFile is the rig's, with more of a policy.
-func fleetFile(more string) string {
-	return "apiVersion: fleetbroker.io/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  currency: EUR\n" +
-		"  writeBack: {mode: push, inputs: main, branch: " + rig.Ledger + ", statusInterval: 1s, author: {name: fleetbroker, email: fleetbroker@example.org}}\n" + more
-}
-
-// written is a contract as the ledger has it.
-func (f *fleet) written(tenant, name string) *v1alpha1.Contract {
-	f.t.Helper()
-	repo := f.Git.RepoDir(rig.Repo)
-	path, err := f.Platform.Git(f.ctx, "-C", repo, "ls-tree", "-r", "--name-only", rig.Ledger, "contracts/"+tenant+"/")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for line := range strings.Lines(path) {
-		if line = strings.TrimSpace(line); !strings.HasSuffix(line, "/"+name+".yaml") {
-			continue
-		}
-		text, err := f.Platform.Git(f.ctx, "-C", repo, "show", rig.Ledger+":"+line)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		c := &v1alpha1.Contract{}
-		if err := yaml.Unmarshal([]byte(text), c); err != nil {
-			f.t.Fatal(err)
-		}
-		return c
-	}
-	f.t.Fatalf("the ledger has no %s in\n%s", name, path)
-	return nil
-}
-
-// entered is when a contract came into a phase, as its history says.
-func entered(c *v1alpha1.Contract, phase v1alpha1.Phase) time.Time {
-	for _, h := range c.Status.History {
-		if h.Phase == phase {
-			return h.At.Time
-		}
-	}
-	return time.Time{}
-}
-
-// steady watches the provider's copy of a slice, every version of it, and
-// remembers each that is not granted with so many GPUs.
-type steady struct {
-	mu   sync.Mutex
-	seen int
-	bad  []string
-	stop func()
-}
-
-func (f *fleet) steady(slice string, count int64) *steady {
-	f.t.Helper()
-	c, err := client.NewWithWatch(f.Clusters["paris"].Config, client.Options{Scheme: f.paris.Scheme()})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(f.ctx)
-	w, err := c.Watch(ctx, &authv1beta1.ResourceSliceList{}, client.InNamespace(f.twin.providerSpace))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	s, done := &steady{}, make(chan struct{})
-	go func() {
-		defer close(done)
-		for e := range w.ResultChan() {
-			if o, ok := e.Object.(*authv1beta1.ResourceSlice); !ok || o.Name == slice {
-				s.note(e, count)
-			}
-		}
-	}()
-	s.stop = func() {
-		w.Stop()
-		cancel()
-		<-done
-	}
-	f.t.Cleanup(s.stop)
-	return s
-}
-
-func (s *steady) note(e watch.Event, count int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen++
-	o, ok := e.Object.(*authv1beta1.ResourceSlice)
-	if !ok || e.Type == watch.Deleted {
-		s.bad = append(s.bad, fmt.Sprintf("%s %T", e.Type, e.Object))
-		return
-	}
-	if n, c := gpus(o); n != count || c.Status != accepted {
-		s.bad = append(s.bad, fmt.Sprintf("version %s: %d GPUs, %s %s: %s", o.ResourceVersion, n, c.Status, c.Reason, c.Message))
-	}
-}
-
-// held fails the test for every version that was not granted, and when there
-// was none at all.
-func (s *steady) held(t *testing.T) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen == 0 || len(s.bad) > 0 {
-		t.Errorf("of %d versions of the slice these were not granted:\n%s", s.seen, strings.Join(s.bad, "\n"))
-	}
-}
 
 // A term that is extended in git goes on where it was: past the old end there
 // is no version of the provider's slice that was granted less.
@@ -205,117 +94,6 @@ func TestRenewedWithoutAGap(t *testing.T) {
 		return nil
 	})
 	f.Sound()
-}
-
-// One node of two is cordoned under live contracts: nothing new is sold at
-// once, what still fits stays, what does not is moved only after its grace, and
-// the node that comes back is sold again. Then the cluster, in its own file.
-func TestANodeAndAClusterAreCordoned(t *testing.T) {
-	const grace = 12 * time.Second
-	f := start(t, func(o *rig.Options) {
-		second(o)
-		o.Providers["milan"] = append(o.Providers["milan"], env.GPUNode{Name: "milan-2", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}})
-		o.Inputs["fleet.yaml"] = fleetFile("  defaults: {gracePeriod: " + grace.String() + "}\n")
-	})
-	f.agent("milan", f.daemon)
-	f.sells("milan", "16")
-	f.Put("vision", "serve", intent("serve", 2, cheapest))
-	serve := f.on("serve", "paris")
-	f.answered(serve, accepted, "", 2)
-	f.Put("vision", "train", intent("train", 10, cheapest))
-	train := f.on("train", "paris")
-	f.answered(train, accepted, "", 10)
-	f.Contract("vision", "train", "Active")
-
-	// The node that one of them does not share with the other.
-	node := f.elsewhere(serve)
-	f.kubectl("paris", "cordon", node)
-	f.sells("paris", "8")
-	f.Put("vision", "late", intent("late", 1, cheapest))
-	f.on("late", "milan")
-	f.Eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "NodeShrunk") })
-	f.answered(train, accepted, "", 10)
-	if next := f.on("train", "milan"); next == train {
-		t.Error("a contract changed its provider")
-	}
-	c := f.written("vision", train)
-	if from, to := entered(c, v1alpha1.PhaseDegraded), entered(c, v1alpha1.PhaseReleasing); from.IsZero() || to.Sub(from) < grace {
-		t.Errorf("Degraded at %s, moved at %s, before its grace of %s was over", from, to, grace)
-	}
-	f.answered(serve, accepted, "", 2)
-	if phase := f.Phases("vision", "serve")[serve]; phase != "Active" {
-		t.Errorf("the contract that fits is %s", phase)
-	}
-	f.Eventually("the one that was moved has ended", func() error {
-		if phase := f.Phases("vision", "train")[train]; phase != "Failed" {
-			return fmt.Errorf("it is %s", phase)
-		}
-		return nil
-	})
-	f.kubectl("paris", "uncordon", node)
-	f.sells("paris", "16")
-
-	paris := func(more string) {
-		t.Helper()
-		if _, err := f.Platform.CommitAndPush(f.ctx, "Say what becomes of paris", map[string]string{"clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\nspec:\n  roles: [provider]\n" +
-			"  defaultPrice: {currency: EUR, perHour: {gpu: \"2.80\", cpu: \"0.02\", memoryGi: \"0.003\"}}\n" + more}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	paris("  cordon: true\n")
-	f.Put("vision", "later", intent("later", 1, cheapest))
-	f.on("later", "milan")
-	f.answered(serve, accepted, "", 2)
-	paris("  drain: " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n")
-	f.on("serve", "milan")
-	f.Eventually("the one that was drained is Released", func() error {
-		if phase := f.Phases("vision", "serve")[serve]; phase != "Released" {
-			return fmt.Errorf("it is %s", phase)
-		}
-		return nil
-	})
-	f.Sound()
-}
-
-// elsewhere is the node of paris on which a contract of one node has no part.
-func (f *fleet) elsewhere(contract string) string {
-	f.t.Helper()
-	parts := f.written("vision", contract).Spec.Nodes
-	if len(parts) != 1 {
-		f.t.Fatalf("contract %s lies on nodes %v, want one", contract, parts)
-	}
-	var nodes corev1.NodeList
-	if err := f.paris.List(f.ctx, &nodes); err != nil {
-		f.t.Fatal(err)
-	}
-	for i := range nodes.Items {
-		if hash := nodes.Items[i].Labels[v1alpha1.LabelNode]; hash != "" && hash != parts[0].Node {
-			return nodes.Items[i].Name
-		}
-	}
-	f.t.Fatal("paris has no other node with a hash")
-	return ""
-}
-
-// sells waits until the market has a provider's flavor h100 with so many GPUs.
-func (f *fleet) sells(provider, gpus string) {
-	f.t.Helper()
-	f.Eventually(provider+" sells "+gpus+" GPUs", func() error {
-		market, err := f.daemon.Market(f.ctx)
-		if err != nil {
-			return err
-		}
-		for document := range strings.SplitSeq(market, "\n---\n") {
-			o := &v1alpha1.Flavor{}
-			if err := yaml.Unmarshal([]byte(document), o); err != nil {
-				return err
-			}
-			if o.Metadata.Namespace == provider && o.Spec.Capacity[v1alpha1.GPU].Canonical(v1alpha1.GPU) == gpus {
-				return nil
-			}
-		}
-		return fmt.Errorf("the market is\n%s", market)
-	})
 }
 
 // What a contract grew by is refused when the provider's own pods came first:
@@ -425,5 +203,75 @@ func TestAWarmSliceIsClaimed(t *testing.T) {
 		return nil
 	})
 	f.Eventually("its slice is gone", func() error { _, err := f.copyOf(warm); return gone(err) })
+	f.Sound()
+}
+
+// One node of two is cordoned under live contracts: nothing new is sold at
+// once, what still fits stays, what does not is moved only after its grace, and
+// the node that comes back is sold again. Then the cluster, in its own file.
+func TestANodeAndAClusterAreCordoned(t *testing.T) {
+	const grace = 12 * time.Second
+	f := start(t, func(o *rig.Options) {
+		second(o)
+		o.Providers["milan"] = append(o.Providers["milan"], env.GPUNode{Name: "milan-2", GPUs: 8, Labels: map[string]string{"fleetbroker.io/pool": "h100"}})
+		o.Inputs["fleet.yaml"] = fleetFile("  defaults: {gracePeriod: " + grace.String() + "}\n")
+	})
+	f.agent("milan", f.daemon)
+	f.sells("milan", "16")
+	f.Put("vision", "serve", intent("serve", 2, cheapest))
+	serve := f.on("serve", "paris")
+	f.answered(serve, accepted, "", 2)
+	f.Put("vision", "train", intent("train", 10, cheapest))
+	train := f.on("train", "paris")
+	f.answered(train, accepted, "", 10)
+	f.Contract("vision", "train", "Active")
+
+	// The node that one of them does not share with the other.
+	node := f.elsewhere(serve)
+	f.kubectl("paris", "cordon", node)
+	f.sells("paris", "8")
+	f.Put("vision", "late", intent("late", 1, cheapest))
+	f.on("late", "milan")
+	f.Eventually("the contract that fits no longer is Degraded", func() error { return f.shownAs(train, "Degraded", "NodeShrunk") })
+	f.answered(train, accepted, "", 10)
+	if next := f.on("train", "milan"); next == train {
+		t.Error("a contract changed its provider")
+	}
+	c := f.written("vision", train)
+	if from, to := entered(c, v1alpha1.PhaseDegraded), entered(c, v1alpha1.PhaseReleasing); from.IsZero() || to.Sub(from) < grace {
+		t.Errorf("Degraded at %s, moved at %s, before its grace of %s was over", from, to, grace)
+	}
+	f.answered(serve, accepted, "", 2)
+	if phase := f.Phases("vision", "serve")[serve]; phase != "Active" {
+		t.Errorf("the contract that fits is %s", phase)
+	}
+	f.Eventually("the one that was moved has ended", func() error {
+		if phase := f.Phases("vision", "train")[train]; phase != "Failed" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	f.kubectl("paris", "uncordon", node)
+	f.sells("paris", "16")
+
+	paris := func(more string) {
+		t.Helper()
+		if _, err := f.Platform.CommitAndPush(f.ctx, "Say what becomes of paris", map[string]string{"clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\nspec:\n  roles: [provider]\n" +
+			"  defaultPrice: {currency: EUR, perHour: {gpu: \"2.80\", cpu: \"0.02\", memoryGi: \"0.003\"}}\n" + more}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paris("  cordon: true\n")
+	f.Put("vision", "later", intent("later", 1, cheapest))
+	f.on("later", "milan")
+	f.answered(serve, accepted, "", 2)
+	paris("  drain: " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n")
+	f.on("serve", "milan")
+	f.Eventually("the one that was drained is Released", func() error {
+		if phase := f.Phases("vision", "serve")[serve]; phase != "Released" {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
 	f.Sound()
 }
