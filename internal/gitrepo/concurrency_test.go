@@ -24,8 +24,8 @@ func TestFourDaemonsOnOneRepository(t *testing.T) {
 		mod     func(*gitrepo.Options)
 		url     func(dir string) string
 	}{
-		{"two refs over file", 50, func(*gitrepo.Options) {}, func(dir string) string { return "file://" + dir }},
-		{"one ref over http", 12, oneBranch, func(dir string) string { return serveGit(t, filepath.Dir(dir)).URL + "/fleet.git" }},
+		{"two refs over file", 25, func(*gitrepo.Options) {}, func(dir string) string { return "file://" + dir }},
+		{"one ref over http", 8, oneBranch, func(dir string) string { return serveGit(t, filepath.Dir(dir)).URL + "/fleet.git" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() {

@@ -36,7 +36,7 @@ func TestKeeper_ExpensiveHistoryCostsBoundedWork(t *testing.T) {
 	r.push("own", files{"intents/vision/a.yaml": "a: 1\n"}, true)
 	small := r.git("own.work", "rev-parse", "HEAD^{tree}")
 	blob := r.git("own.work", "rev-parse", "HEAD:intents/vision/a.yaml")
-	const decoys, chain = 10, 30 // 300 directories of 4 MiB to decode
+	const decoys, chain = 10, 10 // 100 directories of 4 MiB to decode, of 256 MiB that are allowed
 	var parents []string
 	for i := range decoys {
 		var b strings.Builder
@@ -51,7 +51,7 @@ func TestKeeper_ExpensiveHistoryCostsBoundedWork(t *testing.T) {
 		tip := r.gitFed("own.work", fmt.Sprintf("100644 blob %s\tREADME-%d\n040000 tree %s\tintents\n", blob, i, r.git("own.work", "rev-parse", small+":intents")), "mktree")
 		own = append(own, r.gitFed("own.work", fmt.Sprint(i), append(append([]string{"commit-tree", tip}, parents...), "-p", own[i])...))
 	}
-	r.git("own.work", "push", "-q", "--force", "origin", own[chain]+":refs/heads/main")
+	r.git("own.work", "-c", "pack.window=0", "push", "-q", "--force", "origin", own[chain]+":refs/heads/main")
 	r.round()
 	if st := r.of("own"); st.Frozen != "" || st.Copied != own[chain] {
 		t.Fatalf("a source with an expensive history: %+v", st)
