@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"k8s.io/client-go/rest"
@@ -69,6 +70,11 @@ type Cluster struct {
 	etcd, apiserver, managers *process
 	scheduler, kwok           *process
 	stopped                   bool
+
+	// For a Pool: what etcd had when the cluster stood, and whether something was done that
+	// is not taken back by that.
+	stood   map[string]row
+	meddled atomic.Bool
 }
 
 // clusterTools are the paths of the programs a cluster runs.
@@ -208,6 +214,7 @@ func (c *Cluster) PIDs() map[string]int {
 // Pause freezes kube-apiserver: connections are accepted by the kernel and
 // never answered, as from a cluster that hangs.
 func (c *Cluster) Pause() error {
+	c.meddled.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.apiserver.signal(syscall.SIGSTOP); err != nil {
@@ -226,6 +233,7 @@ func (c *Cluster) Resume() error {
 // StopServers ends kube-apiserver and kube-controller-manager, as of a cluster
 // that is down: connections are refused. The data stays.
 func (c *Cluster) StopServers() error {
+	c.meddled.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stopServers()
@@ -243,6 +251,7 @@ func (c *Cluster) StartServers(ctx context.Context) error {
 
 // KillAPIServer ends kube-apiserver at once, as a crash does; all else goes on.
 func (c *Cluster) KillAPIServer() error {
+	c.meddled.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.apiserver.kill()

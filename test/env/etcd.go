@@ -47,6 +47,7 @@ type etcdHeader struct {
 // CompactEtcd drops every revision but the newest, which it gives: watches of older ones
 // are gone.
 func (c *Cluster) CompactEtcd(ctx context.Context) (revision string, err error) {
+	c.meddled.Store(true)
 	var now etcdHeader
 	if err := c.etcdCall(ctx, "/v3/kv/range", map[string]any{"key": "AA==", "limit": 1}, &now); err != nil {
 		return "", err
@@ -57,6 +58,7 @@ func (c *Cluster) CompactEtcd(ctx context.Context) (revision string, err error) 
 // FillEtcd raises or ends the alarm of an etcd that has reached its quota: it refuses all
 // writes while it lasts.
 func (c *Cluster) FillEtcd(ctx context.Context, full bool) error {
+	c.meddled.Store(true)
 	var now etcdHeader
 	if err := c.etcdCall(ctx, "/v3/kv/range", map[string]any{"key": "AA==", "limit": 1}, &now); err != nil {
 		return err
@@ -93,6 +95,7 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, dir string) error {
 
 // withoutEtcd does something while etcd does not run.
 func (c *Cluster) withoutEtcd(ctx context.Context, do func() error) error {
+	c.meddled.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.etcd.stop(); err != nil {

@@ -66,6 +66,7 @@ func start(t *testing.T, change func(*rig.Options)) *fleet {
 	if change != nil {
 		change(&o)
 	}
+	o.Lent = true
 	r, err := rig.Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)

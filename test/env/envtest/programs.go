@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fleetbroker/fleetbroker/test/env"
 )
 
 // module is the project's own.
@@ -19,7 +21,7 @@ const module = "github.com/fleetbroker/fleetbroker"
 // Main is the TestMain of tests that run the project's programs: it lets first
 // prepare what else they need (env.BuildTools where they start clusters), sets
 // *bin to a directory with fleetbroker and fleet-agent, which is removed again,
-// runs the tests, and ends the process.
+// runs the tests, stops what env.Plain lent, and ends the process.
 func Main(m *testing.M, bin *string, first ...func(context.Context, io.Writer) error) {
 	code, err := withPrograms(m, bin, first)
 	if err != nil {
@@ -45,7 +47,7 @@ func withPrograms(m *testing.M, bin *string, first []func(context.Context, io.Wr
 		return 1, fmt.Errorf("build the programs: %w", err)
 	}
 	*bin = dir
-	return m.Run(), nil
+	return m.Run(), env.StopPools()
 }
 
 // Programs builds fleetbroker and fleet-agent of this checkout into a directory. Linking them

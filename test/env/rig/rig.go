@@ -56,6 +56,9 @@ type Options struct {
 	Signed bool
 	// Audit lets clusters count the API calls made to them.
 	Audit bool
+	// Lent takes clusters that have nothing special from env.Plain, for rigs that come and
+	// go in one process, which ends with env.StopPools.
+	Lent bool
 	// Progress is told what is done; may be nil.
 	Progress io.Writer
 }
@@ -146,14 +149,19 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 		r.mu.Unlock()
 		return r.kubeconfigs(c)
 	}
+	if r.Lent && !r.Liqo && !r.Audit && r.Kubernetes == "" && len(r.APIServerArgs) == 0 {
+		c, err := env.Plain.Borrow(ctx, name)
+		if err != nil {
+			return err
+		}
+		r.cleanup(func() error { return env.Plain.Return(c) })
+		return r.populate(ctx, c)
+	}
 	dir := filepath.Join(r.Dir, "clusters", name)
 	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress, Kubernetes: r.Kubernetes, APIServerArgs: r.APIServerArgs})
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.Clusters[name] = c
-	r.mu.Unlock()
 	r.cleanup(c.Stop)
 	if err := r.installLiqo(ctx, c, filepath.Join(dir, "liqo")); err != nil {
 		return err
@@ -161,7 +169,15 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 	if err := env.InstallAgentCRDs(ctx, c.Config); err != nil {
 		return err
 	}
-	for _, node := range r.nodes(name) {
+	return r.populate(ctx, c)
+}
+
+// populate makes a cluster one of the rig's, with its nodes.
+func (r *Rig) populate(ctx context.Context, c *env.Cluster) (err error) {
+	r.mu.Lock()
+	r.Clusters[c.Name] = c
+	r.mu.Unlock()
+	for _, node := range r.nodes(c.Name) {
 		if r.Liqo {
 			if node.KubeletHost, node.KubeletPort, err = c.Kubelet(); err != nil {
 				return err
@@ -171,7 +187,7 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(r.Progress, "  %s is up at %s\n", name, c.URL)
+	fmt.Fprintf(r.Progress, "  %s is up at %s\n", c.Name, c.URL)
 	return r.kubeconfigs(c)
 }
 

@@ -38,6 +38,7 @@ type Fleet struct {
 // Start starts a rig until the test ends, and calls logs when it has failed.
 func Start(ctx context.Context, t *testing.T, o rig.Options, logs func(*Fleet)) *Fleet {
 	t.Helper()
+	o.Lent = true
 	r, err := rig.Start(ctx, o)
 	if err != nil {
 		t.Fatal(err)
