@@ -171,7 +171,7 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		fs, known := s.fields[name]
 		switch {
 		case known:
-		case s.form == fMap && (slips(name, s) || spaced(name)):
+		case s.form == fMap && (slips(name, s) || s.elem.form == fQuantity && spaced(name)):
 			w.unknown(kv.key, s)
 			continue
 		case s.form == fMap:
@@ -238,7 +238,11 @@ func (w *walker) amount(kv pair) {
 
 func (w *walker) unknown(key *yaml.Node, s *shape) {
 	if spaced(key.Value) {
-		w.problem(key, "unknown field %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", clip(key.Value), clip(strings.Trim(key.Value, noBreakSpace)))
+		what := "field"
+		if s.form == fMap {
+			what = "resource"
+		}
+		w.problem(key, "unknown %s %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", what, clip(key.Value), clip(strings.Trim(key.Value, noBreakSpace)))
 		return
 	}
 	if near := meant(key.Value, s); near != "" {

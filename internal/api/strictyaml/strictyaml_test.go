@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 		"unknown field of gpu": {"spec:\n  resources:\n    gpu:\n      counts: 1\n", []string{
 			`7:7: unknown field "counts" (did you mean "count"?)`}},
 		"a no-break space":          {"spec:\n \u00a0resources: {cpu: 1}\n", []string{`5:2: unknown field "\u00a0resources": a no-break space (U+00A0) is next to resources`}},
-		"a no-break space in a map": {"spec:\n  resources:\n    \u00a0cpu: 1\n", []string{`6:5: unknown field "\u00a0cpu": a no-break space (U+00A0) is next to cpu`}},
+		"a no-break space in a map": {"spec:\n  resources:\n    \u00a0cpu: 1\n", []string{`6:5: unknown resource "\u00a0cpu": a no-break space (U+00A0) is next to cpu`}},
 		"another word":              {"spec:\n  resources: {cpu: 1}\n  schedule: {windows: [{start: '20:00', end: '06:00'}]}\n", []string{`6:25: unknown field "start" (did you mean "from"?)`, `6:41: unknown field "end" (did you mean "to"?)`}},
 		"a word for regions":        {"spec:\n  resources: {cpu: 1}\n  placement: {locations: [IT]}\n", []string{`6:15: unknown field "locations" (did you mean "regions"?)`}},
 		"a slip for gpu":            {"spec:\n  resources:\n    cpu: 1\n    gpus: 'H100:4'\n", []string{`7:5: unknown field "gpus" (did you mean "gpu"?)`}},
