@@ -91,6 +91,15 @@ func Install(ctx context.Context, o Options) (*Liqo, error) {
 	return l, nil
 }
 
+// InstallCRDs installs all of Liqo's kinds, as its chart has them.
+func InstallCRDs(ctx context.Context, c *env.Cluster) error {
+	module, err := tools.ModuleDir(ctx, "liqo", "github.com/liqotech/liqo")
+	if err != nil {
+		return err
+	}
+	return env.InstallCRDsOf(ctx, c.Config, os.DirFS(filepath.Join(module, "deployments", "liqo", "charts", "liqo-crds", "crds")))
+}
+
 func (l *Liqo) install(ctx context.Context) error {
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return err
@@ -100,7 +109,7 @@ func (l *Liqo) install(ctx context.Context) error {
 		return err
 	}
 	charts := filepath.Join(module, "deployments", "liqo")
-	if err := env.InstallCRDsOf(ctx, l.Cluster.Config, os.DirFS(filepath.Join(charts, "charts", "liqo-crds", "crds"))); err != nil {
+	if err := InstallCRDs(ctx, l.Cluster); err != nil {
 		return err
 	}
 	if l.client, err = client.New(l.Cluster.Config, client.Options{}); err != nil {

@@ -56,7 +56,7 @@ type Options struct {
 	Signed bool
 	// Audit lets clusters count the API calls made to them.
 	Audit bool
-	// Lent takes clusters that have nothing special from env.Plain, for rigs that come and
+	// Lent takes clusters that have nothing special from a pool, for rigs that come and
 	// go in one process, which ends with env.StopPools.
 	Lent bool
 	// Progress is told what is done; may be nil.
@@ -149,15 +149,10 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 		r.mu.Unlock()
 		return r.kubeconfigs(c)
 	}
-	if r.Lent && !r.Liqo && !r.Audit && r.Kubernetes == "" && len(r.APIServerArgs) == 0 {
-		c, err := env.Plain.Borrow(ctx, name)
-		if err != nil {
-			return err
-		}
-		r.cleanup(func() error { return env.Plain.Return(c) })
-		return r.populate(ctx, c)
-	}
 	dir := filepath.Join(r.Dir, "clusters", name)
+	if r.Lent && !r.Audit && r.Kubernetes == "" && len(r.APIServerArgs) == 0 {
+		return r.borrow(ctx, name, filepath.Join(dir, "liqo"))
+	}
 	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: name, Dir: dir, Audit: r.Audit, ControllerManager: r.Liqo, Pods: r.Liqo, Progress: r.Progress, Kubernetes: r.Kubernetes, APIServerArgs: r.APIServerArgs})
 	if err != nil {
 		return err
@@ -171,6 +166,37 @@ func (r *Rig) startCluster(ctx context.Context, name string) error {
 	}
 	return r.populate(ctx, c)
 }
+
+// borrow makes a cluster of a pool one of the rig's.
+func (r *Rig) borrow(ctx context.Context, name, dir string) error {
+	pool := env.Plain
+	if r.Liqo {
+		pool = manned
+	}
+	c, err := pool.Borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	r.cleanup(func() error { return pool.Return(c) })
+	if r.Liqo {
+		if err := r.installLiqo(ctx, c, dir); err != nil {
+			return err
+		}
+	}
+	return r.populate(ctx, c)
+}
+
+// manned lends clusters that run pods and have all of Liqo's kinds, and the agent's.
+var manned = env.NewPool(func(ctx context.Context) (*env.Cluster, error) {
+	c, err := env.StartCluster(ctx, env.ClusterOptions{Name: "manned", ControllerManager: true, Pods: true, Progress: io.Discard})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(liqo.InstallCRDs(ctx, c), env.InstallAgentCRDs(ctx, c.Config)); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+})
 
 // populate makes a cluster one of the rig's, with its nodes.
 func (r *Rig) populate(ctx context.Context, c *env.Cluster) (err error) {
