@@ -68,7 +68,7 @@ test-full: tools ## the batches, traces, faults and stories too that take minute
 	$(GO) test -count 1 -timeout 90m -v $(TESTFLAGS) ./test/quality ./internal/simulate -full
 	$(GO) test -count 1 -timeout 90m $(TESTFLAGS) ./test/sim -run 'TestSim$$' -seeds 10000 -within 60m -least 2000
 	$(GO) test -count 1 -timeout 60m -v $(TESTFLAGS) ./test/sim/day -contracts 2000 -hours 24
-	$(GO) test -tags e2e,full -count 1 -p 2 -timeout 120m -v $(TESTFLAGS) ./test/e2e/enforce ./test/e2e/spine ./test/e2e/replicas ./test/e2e/flux ./test/e2e/argo
+	$(GO) test -tags e2e,full -count 1 -p 2 -timeout 120m -v $(TESTFLAGS) ./test/e2e/enforce ./test/e2e/spine ./test/e2e/replicas ./test/e2e/install ./test/e2e/flux ./test/e2e/argo
 	$(GO) test -tags e2e,full -count 1 -timeout 120m -v $(TESTFLAGS) ./test/e2e/liqo -full
 	$(GO) test -tags e2e -count 1 -timeout 60m -v $(TESTFLAGS) ./test/e2e/soak -full
 	$(MAKE) fuzz FUZZTIME=20s
