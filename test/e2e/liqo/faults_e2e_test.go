@@ -2,8 +2,6 @@
 
 package liqo
 
-import ()
-
 // ready waits until a contract's Node carries its intent's taint and is ready
 // for pods.
 func (f *fleet) ready(node, intent string) {
