@@ -13,7 +13,7 @@ const delivered = "resourceslices.authentication.liqo.io,virtualnodes.offloading
 	"validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings"
 
 // objects are the delivered ones, with what changes when somebody makes them
-// anew or fights over them.
+// again or fights over them.
 func (f *fleet) objects() string {
 	f.t.Helper()
 	const line = `{range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
-// What stands in a contract's way is told once: the ledger comes to rest while there is
+// What stands in a contract's way is reported once: the ledger comes to rest while there is
 // trouble, and says so when it is over.
 func TestTroubleIsToldOnce(t *testing.T) {
 	f := start(t, nil)
@@ -32,7 +32,7 @@ func TestTroubleIsToldOnce(t *testing.T) {
 		}
 		return err
 	}
-	f.eventually("it is told that there is no peering", func() error { return told(true) })
+	f.eventually("it is reported that there is no peering", func() error { return told(true) })
 	f.quiet(6 * time.Second)
 	if err := os.Rename(hidden, key); err != nil {
 		t.Fatal(err)

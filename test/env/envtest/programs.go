@@ -21,7 +21,7 @@ const module = "github.com/fleetbroker/fleetbroker"
 // Main is the TestMain of tests that run the project's programs: it lets first
 // prepare what else they need (env.BuildTools where they start clusters), sets
 // *bin to a directory with fleetbroker and fleet-agent, which is removed again,
-// runs the tests, stops what env.Plain lent, and ends the process.
+// runs the tests, stops the clusters that pools hold, and ends the process.
 func Main(m *testing.M, bin *string, first ...func(context.Context, io.Writer) error) {
 	code, err := withPrograms(m, bin, first)
 	if err != nil {
