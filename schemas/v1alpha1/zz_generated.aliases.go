@@ -89,7 +89,7 @@ type DataLocation = kinds.DataLocation
 // Date is a calendar day.
 type Date = kinds.Date
 
-// DearestOffer is the dearest offer that a contract could have been placed on.
+// DearestOffer is the most expensive offer that a contract could have been placed on.
 type DearestOffer = kinds.DearestOffer
 
 // Decimal is an exact decimal number: money, a rate or a ratio. Files of the daemon

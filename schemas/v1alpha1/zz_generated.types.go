@@ -93,7 +93,8 @@ type Condition struct {
 type ProviderRow struct {
 	Name  string   `json:"name"`
 	Roles []string `json:"roles"`
-	// State is Ready, Cordoned, Draining, Silent, Lost, Elsewhere or Unreported.
+	// State is Ready, Cordoned, Draining, Silent, Lost, Elsewhere, Unreported, or Unreachable
+	// where nothing of its contracts is seen in it as their consumer.
 	State string `json:"state"`
 	// Since when it is Silent or Lost; until when it is Draining.
 	Since Time `json:"since,omitzero"`
@@ -151,6 +152,10 @@ type Holder struct {
 	Resources Resources `json:"resources,omitempty"`
 	// Ends is when the first of these contracts' terms ends; absent when none does.
 	Ends Time `json:"ends,omitzero"`
+	// Booked: these contracts are bookings. What they take is free until the first Begins, and
+	// the intent would hold it for longer.
+	Booked bool `json:"booked,omitempty"`
+	Begins Time `json:"begins,omitzero"`
 }
 
 // QueueRow is an intent that waits.

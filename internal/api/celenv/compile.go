@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
@@ -29,11 +30,13 @@ type Error struct {
 // Error is the message alone: whoever knows the file adds the place.
 func (e *Error) Error() string { return e.Message }
 
-// Program is a compiled expression.
+// Program is a compiled expression. What it is evaluated by is kept apart (kept.go), and made
+// again where it was let go.
 type Program struct {
 	source string
-	prog   cel.Program
+	live   atomic.Pointer[evaluator]
 	cost   uint64
+	most   uint64 // of what an evaluation may cost
 	// facts are the facts of offers that it looks at (Facts).
 	facts      []string
 	factsKnown bool
@@ -96,18 +99,27 @@ func compile(source string, most uint64) (*Program, error) {
 	if ast.OutputType() != cel.BoolType {
 		return nil, &Error{1, 1, fmt.Sprintf("the expression is of type %s and must be true or false", ast.OutputType())}
 	}
+	if err := checkPatterns(ast); err != nil {
+		return nil, err
+	}
 	cost, err := costOf(env, ast, most)
 	if err != nil {
 		return nil, err
 	}
-	// The same number stands behind the estimate: what it supposed to be smaller
-	// fails its flavor, and takes no more than any other.
-	prog, err := env.Program(ast, cel.CostLimit(most), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(inZones))
+	prog, err := evaluatorOf(env, ast, most)
 	if err != nil {
 		return nil, &Error{1, 1, err.Error()}
 	}
 	facts, known := factsOf(ast.NativeRep().Expr())
-	return &Program{source, prog, cost, facts, known, comparisonsOf(ast.NativeRep().Expr())}, nil
+	out := &Program{source: source, cost: cost, most: most, facts: facts, factsKnown: known, comparisons: comparisonsOf(ast.NativeRep().Expr())}
+	keep(out, prog)
+	return out, nil
+}
+
+// evaluatorOf plans an expression. The same number stands behind the estimate of its cost:
+// what that supposed to be smaller fails its flavor, and takes no more than any other.
+func evaluatorOf(env *cel.Env, ast *cel.Ast, most uint64) (cel.Program, error) {
+	return env.Program(ast, cel.CostLimit(most), cel.CostTracking(&library.CostEstimator{}), cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(inZones))
 }
 
 // upTo is a line of a source, from 1, up to a column, from 0 and in characters.
@@ -187,7 +199,11 @@ func (p *Program) EvalFacts(f Facts) (bool, error) {
 	if holds, known := p.compare(v); known {
 		return holds, nil
 	}
-	out, _, err := p.prog.Eval(v)
+	prog, err := p.evaluator()
+	if err != nil {
+		return false, fmt.Errorf("evaluate %q: %w", p.source, err)
+	}
+	out, _, err := prog.Eval(v)
 	if err != nil {
 		return false, fmt.Errorf("evaluate %q: %w", p.source, err)
 	}

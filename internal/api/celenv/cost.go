@@ -87,7 +87,7 @@ func (bounds) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNo
 
 // costOf is the worst case of one evaluation; over the bound it is an *Error.
 func costOf(env *cel.Env, ast *cel.Ast, most uint64) (uint64, error) {
-	cost, err := env.EstimateCost(ast, &library.CostEstimator{SizeEstimator: bounds{}})
+	cost, err := env.EstimateCost(ast, &costs{library.CostEstimator{SizeEstimator: bounds{}}})
 	if err != nil {
 		return 0, &Error{1, 1, err.Error()}
 	}

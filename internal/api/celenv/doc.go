@@ -22,8 +22,9 @@
 // quantity, regex and list libraries. Source length and cost are bounded, because
 // expressions come from pull requests: the worst case when it is compiled, by how
 // large what it looks at may be, and the same number again while it is evaluated
-// (cost.go).
+// (cost.go). Patterns are written out, and bounded by what they stand for (patterns.go).
 //
-// The reader of fleet repos compiles, the planner evaluates. An Env and a
-// Program are immutable and safe for concurrent use.
+// The reader of fleet repos compiles, the planner evaluates. A Program always answers alike
+// and is safe for concurrent use; what it is evaluated by is let go where there are many
+// others, and made again (kept.go).
 package celenv

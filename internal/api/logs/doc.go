@@ -17,7 +17,8 @@
 //     before the process ends. Who differs in
 //     any key is another line: no refusal or login hides behind another's. At level debug
 //     nothing is left out. What is remembered is bounded, and beyond it all is written.
-//   - Errors are under the key "error".
+//   - Errors are under the key "error": those too that libraries (klog, logr) write under
+//     "err".
 //
 // cli and cmd/fleet-agent make the handlers. They are safe for concurrent use.
 package logs

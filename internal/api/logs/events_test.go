@@ -256,7 +256,8 @@ The daemon and the agent write one line an event, as text or as JSON (` + "`--lo
 fixed message, what differs in keys, the event's code under ` + "`code`" + `, and an error under
 ` + "`error`" + `; with [traces](tracing.md) on, lines of a round have the trace's id under ` + "`trace`" + `.
 A code stays when a message is worded otherwise, so that filters and alerts of
-yours should go by it. Lines of libraries (Kubernetes' clients) have no code.
+yours should go by it. Lines of libraries (Kubernetes' clients) have no
+code; their errors are under ` + "`error`" + ` too.
 
 A line that is equal to one of the last minute, with all its keys, is left out; the next one
 that is written says under ` + "`repeated`" + ` how many were. Where none comes, the last of those left

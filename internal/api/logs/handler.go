@@ -51,6 +51,7 @@ func (h *handler) Enabled(ctx context.Context, l slog.Level) bool { return h.to.
 
 // WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	attrs = ours(attrs)
 	under := h.under
 	for _, a := range attrs {
 		under += "\x00" + a.String()
@@ -66,6 +67,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 // Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	repeated := 0
+	r = renamed(r)
 	if r.Level > slog.LevelDebug {
 		var write bool
 		if repeated, write = h.said.news(h, &r); !write {
@@ -73,6 +75,41 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		}
 	}
 	return emit(ctx, h.to, r, repeated)
+}
+
+// Keys of errors: ours, and the one under which libraries (klog, logr) write theirs.
+const (
+	errorKey   = "error"
+	libraryKey = "err"
+)
+
+// ours is a list with errors under the key that all lines have.
+func ours(attrs []slog.Attr) []slog.Attr {
+	at := slices.IndexFunc(attrs, func(a slog.Attr) bool { return a.Key == libraryKey })
+	if at < 0 {
+		return attrs
+	}
+	out := slices.Clone(attrs)
+	for i := at; i < len(out); i++ {
+		if out[i].Key == libraryKey {
+			out[i].Key = errorKey
+		}
+	}
+	return out
+}
+
+// renamed is a line with errors under the key that all lines have.
+func renamed(r slog.Record) slog.Record {
+	library := false
+	r.Attrs(func(a slog.Attr) bool { library = a.Key == libraryKey; return !library })
+	if !library {
+		return r
+	}
+	var attrs []slog.Attr
+	r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
+	out := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	out.AddAttrs(ours(attrs)...)
+	return out
 }
 
 // emit writes a line with its code and how many like it were left out.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-logr/logr"
 )
 
 // written is what a handler wrote.
@@ -233,4 +235,18 @@ func TestFlush(t *testing.T) {
 		}
 		Flush(slog.NewTextHandler(&out, nil)) // another handler has nothing
 	})
+}
+
+// Libraries write errors under a key of their own: here all are under one.
+func TestHandler_OneKeyForErrors(t *testing.T) {
+	w, h := newWritten(slog.LevelInfo)
+	logr.FromSlogHandler(h).WithValues("err", "before").Error(errors.New("x"), "lost", "pod", "a")
+	if got := w.lines(); strings.Contains(got, "err=") || !strings.Contains(got, " error=before") || !strings.Contains(got, " error=x") || !strings.Contains(got, " pod=a") {
+		t.Errorf("got %q", got)
+	}
+	say(t, h, time.Unix(1000, 0), slog.LevelWarn, "lost", "error", "x")
+	say(t, h, time.Unix(1001, 0), slog.LevelWarn, "lost", "err", "x")
+	if got := w.lines(); got != "level=WARN msg=lost error=x\n" {
+		t.Errorf("one line under two keys is two: %q", got)
+	}
 }

@@ -153,6 +153,10 @@ type HeartbeatSpec struct {
 	At metav1.Time `json:"at"`
 	// Serving: agents can report to this replica.
 	Serving bool `json:"serving"`
+	// Away: the fleet repo has not answered this replica for long, so that others deliver to clusters.
+	//
+	// +optional
+	Away bool `json:"away,omitempty"`
 	// Fleet is the id of its fleet; absent where that has none.
 	//
 	// +kubebuilder:validation:MaxLength=64

@@ -15,6 +15,10 @@ type Predicate interface {
 	Eval(intent *v1alpha1.ResourceIntent, flavor *v1alpha1.Flavor, cluster *v1alpha1.Cluster) (bool, error)
 }
 
+// TooManyTogether is the ProblemCode of an intent that belongs together with more than may
+// (placement.together): nobody is bound by what it names.
+const TooManyTogether = "TooManyTogether"
+
 // Policy is a rule of the fleet with its compiled condition.
 type Policy struct {
 	v1alpha1.Policy

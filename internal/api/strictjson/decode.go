@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -16,6 +17,13 @@ const (
 	MaxString = 16 << 10
 	// MaxNumber in characters: an int64 has twenty.
 	MaxNumber = 32
+	// MaxElements of one list that are objects or lists, and MaxListed of all lists: a decoder
+	// makes a struct of each, whatever it holds.
+	MaxElements = 50_000
+	MaxListed   = 400_000
+	// MaxFlavors of one list of that name: no struct of ours is larger, and a report has at
+	// most half as many.
+	MaxFlavors = 4_000
 )
 
 // ErrRefused is what all refusals of Check wrap.
@@ -53,6 +61,8 @@ type level struct {
 	free   bool            // keys may differ in case alone
 	keys   map[string]bool // seen in the object, folded unless free
 	key    string          // the last one, whose value is read
+	// elements of a list so far that are objects or lists, and how many it may have.
+	elements, most int
 }
 
 // scanner walks a document that is known to be valid JSON.
@@ -60,21 +70,17 @@ type scanner struct {
 	data []byte
 	at   int
 	open []level
+	// listed are the objects and lists that are elements of lists.
+	listed int
 }
 
 func (s *scanner) run() error {
 	for s.at < len(s.data) {
 		switch c := s.data[s.at]; {
 		case c == '{' || c == '[':
-			if len(s.open) == MaxDepth {
-				return s.refuse("nested deeper than %d levels", MaxDepth)
+			if err := s.begin(c == '{'); err != nil {
+				return err
 			}
-			l := level{object: c == '{'}
-			if n := len(s.open); n > 0 {
-				l.free = s.open[n-1].object && freeKeys[s.open[n-1].key]
-			}
-			s.open = append(s.open, l)
-			s.at++
 		case c == '}' || c == ']':
 			s.open = s.open[:len(s.open)-1]
 			s.at++
@@ -90,6 +96,33 @@ func (s *scanner) run() error {
 			s.at++
 		}
 	}
+	return nil
+}
+
+// begin opens an object or a list.
+func (s *scanner) begin(object bool) error {
+	n := len(s.open)
+	if n == MaxDepth {
+		return s.refuse("nested deeper than %d levels", MaxDepth)
+	}
+	l := level{object: object, most: MaxElements}
+	switch {
+	case n > 0 && s.open[n-1].object:
+		key := s.open[n-1].key
+		if l.free = freeKeys[key]; strings.EqualFold(key, "flavors") {
+			l.most = MaxFlavors
+		}
+	case n > 0:
+		in := &s.open[n-1]
+		if in.elements++; in.elements > in.most {
+			return s.refuse("a list of more than %d elements", in.most)
+		}
+		if s.listed++; s.listed > MaxListed {
+			return s.refuse("lists of more than %d elements together", MaxListed)
+		}
+	}
+	s.open = append(s.open, l)
+	s.at++
 	return nil
 }
 

@@ -154,6 +154,9 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		if strings.HasSuffix(fmt.Sprint(w.path), ".reserved.perHour") { // as on-demand prices are written
 			want = `the prices of a term are reserved's own: write reserved: {term: 8760h, gpu: "1.90"}`
 		}
+		if last := w.path.last(); s.form == fQuantity && (last == "requests" || last == "limits") { // as pods have them
+			want = "there are no requests and limits here: write what is in it directly under resources, such as resources: {cpu: 4, memory: 16Gi}"
+		}
 		w.problem(n, "%s is a map; %s", w.path, want)
 		return
 	}
@@ -231,6 +234,10 @@ func (w *walker) amount(kv pair) {
 	if v.Kind != yaml.ScalarNode {
 		return
 	}
+	if otherWords[kv.key.Value] == "architectures" || kv.key.Value == "architecture" {
+		w.problem(kv.key, "%s: an architecture is no resource; write placement: {architectures: [%s]}", w.path, clip(v.Value))
+		return
+	}
 	if _, err := v1alpha1.ParseAmount(kv.key.Value, v.Value); err != nil {
 		w.problem(v, "%s: %s", w.path, clip(strings.TrimPrefix(err.Error(), kv.key.Value+": ")))
 	}
@@ -245,8 +252,15 @@ func (w *walker) unknown(key *yaml.Node, s *shape) {
 		w.problem(key, "unknown %s %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", what, clip(key.Value), clip(strings.Trim(key.Value, noBreakSpace)))
 		return
 	}
-	if near := meant(key.Value, s); near != "" {
+	if near := meant(key.Value, s); howTo(key.Value, near) != "" {
+		w.problem(key, "unknown field %q; %s", clip(key.Value), howTo(key.Value, near))
+		return
+	} else if near != "" {
 		w.problem(key, "unknown field %q (did you mean %q?)", clip(key.Value), near)
+		return
+	}
+	if parent, field := under(key.Value, s); parent != "" {
+		w.problem(key, "unknown field %q; it belongs under %s: write %[2]s: {%[3]s: ...}", clip(key.Value), parent, field)
 		return
 	}
 	w.problem(key, "unknown field %q (known here: %s)", clip(key.Value), list(s.names))

@@ -205,6 +205,11 @@ func parserProblem(src Source, err error) Problem {
 	if m[2] == "found unexpected end of stream" {
 		m[2] = "a quote that opens here or below is not closed"
 	}
+	if strings.HasPrefix(m[2], "did not find expected ',' or ") {
+		if o, ok := unclosed(src.Text, line+1); ok {
+			return Problem{src.Line + o.line, o.column, fmt.Sprintf("the YAML cannot be read: the %q that opens here is not closed, or a comma is missing in it", string(o.bracket))}
+		}
+	}
 	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2]}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -143,11 +144,16 @@ func (w *walker) resolved(n *yaml.Node) {
 	w.out = append(w.out, text...)
 }
 
+// yesOrNo are fields that a boolean is written to, with the words that they have for it.
+var yesOrNo = map[string]string{"yields": "booked, or never", "preempts": "lower, or never"}
+
 // wrongKind is the message for a scalar of the wrong kind, with what to write.
 func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 	wantsText := s.form == fText || s.form == fScalar || s.form == fQuantity || s.form == fObjectOrText || s.form == fDecimal
 	last, value := p.last(), clip(n.Value)
 	switch {
+	case wantsText && k == kBool && yesOrNo[last] != "":
+		return fmt.Sprintf("%s: %s is a boolean; write %s", p, value, yesOrNo[last])
 	case wantsText && k == kBool:
 		return fmt.Sprintf("%s: %s is a boolean in YAML; write \"%s\" in quotes", last, value, value)
 	case wantsText && k == kNull:
@@ -167,8 +173,22 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, value)
 	case s.form == fBool && k == kText:
 		return fmt.Sprintf("%s: %q is text; write true or false without quotes", p, value)
+	case s.form == fInt && k == kFloat && strings.HasSuffix(p.String(), ".gpu.count"):
+		return fmt.Sprintf("%s: %s is not a whole number; write share: \"%s\" for a part of one GPU", p, value, value)
+	case s.form == fInt && k == kFloat:
+		return fmt.Sprintf("%s: %s is not a whole number", p, value)
+	case s.form == fObject && k == kText && slices.Equal(s.required, []string{"name"}):
+		return fmt.Sprintf("%s: %q is text; write {name: %s}", p, value, value)
+	case s.form == fInt && k == kText && strings.HasSuffix(last, "Gi") && strings.Trim(strings.TrimSuffix(value, "Gi"), "0123456789") == "":
+		return fmt.Sprintf("%s: %q has a unit, and the field counts GiB; write %s", p, value, strings.TrimSuffix(value, "Gi"))
 	case s.form == fInt && k == kText:
 		return fmt.Sprintf("%s: %q is text; write a whole number without quotes", p, value)
+	}
+	if s.form == fList && s.elem != nil && s.elem.form == fObject {
+		return fmt.Sprintf("%s: %q is text; write a list of maps: [{%s: ...}]", p, value, strings.Join(slices.Concat(s.elem.required, s.elem.names)[:max(len(s.elem.required), 1)], ": ..., "))
+	}
+	if s.form == fList {
+		return fmt.Sprintf("%s: %q is not expected here; a list is due: write [%s]", p, value, value)
 	}
 	return fmt.Sprintf("%s: %q is not expected here; %s", p, value, s.want())
 }

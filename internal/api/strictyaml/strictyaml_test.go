@@ -43,6 +43,11 @@ func TestProblems(t *testing.T) {
 		"a no-break space in a map": {"spec:\n  resources:\n    \u00a0cpu: 1\n", []string{`6:5: unknown resource "\u00a0cpu": a no-break space (U+00A0) is next to cpu`}},
 		"another word":              {"spec:\n  resources: {cpu: 1}\n  schedule: {windows: [{start: '20:00', end: '06:00'}]}\n", []string{`6:25: unknown field "start" (did you mean "from"?)`, `6:41: unknown field "end" (did you mean "to"?)`}},
 		"a word for regions":        {"spec:\n  resources: {cpu: 1}\n  placement: {locations: [IT]}\n", []string{`6:15: unknown field "locations" (did you mean "regions"?)`}},
+		"a country":                 {"spec:\n  resources: {cpu: 1}\n  placement: {country: IT}\n", []string{`6:15: unknown field "country"; write where: 'flavor.location.country in ["IT", "FR"]', or regions`}},
+		"a resource beside others":  {"spec:\n  gpu: 'H100:4'\n", []string{`5:3: unknown field "gpu"; it belongs under resources: write resources: {gpu: ...}`}},
+		"an architecture":           {"spec:\n  resources: {cpu: 1, architecture: arm64}\n", []string{`5:23: spec.resources.architecture: an architecture is no resource; write placement: {architectures: [arm64]}`}},
+		"a type of GPU":             {"spec:\n  resources:\n    gpu: {count: 1, type: H100}\n", []string{`6:21: unknown field "type" (did you mean "models"?)`}},
+		"one model":                 {"spec:\n  resources:\n    gpu: {count: 1, models: H100}\n", []string{`6:29: spec.resources.gpu.models: "H100" is not expected here; a list is due: write [H100]`}},
 		"a slip for gpu":            {"spec:\n  resources:\n    cpu: 1\n    gpus: 'H100:4'\n", []string{`7:5: unknown field "gpus" (did you mean "gpu"?)`}},
 		"all at once": {"spec:\n  resources: {cpu: 1}\n  priority: high\n  suspend: \"yes\"\n  foo: 1\n", []string{
 			`6:13: spec.priority: "high" is text`, `7:12: spec.suspend: "yes" is text; write true or false`, `8:3: unknown field "foo"`}},
@@ -85,7 +90,11 @@ func TestProblems(t *testing.T) {
 func TestProblemsOfTheText(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"tab":              {"a:\n\tb: 1\n", "2:1: the line is indented with a tab"},
-		"syntax":           {"a: [1\nb: 2\n", "the YAML cannot be read"},
+		"syntax":           {"a: b: 2\n", "the YAML cannot be read"},
+		"list":             {"a: 1 # [\nb:\n  c: {d: 1, e: [f, 'it]s'\n", "3:16: the YAML cannot be read: the \"[\" that opens here is not closed"},
+		"list, then more":  {"a: it's [\nb: [1\nc: 2\nd: 3\n", "2:4: the YAML cannot be read: the \"[\" that opens here is not closed"},
+		"map":              {"a: |\n  [{\n\n  \"\nb: {c: \"}\\\"]\", d: 2\ne: [f]\n", "5:4: the YAML cannot be read: the \"{\" that opens here is not closed"},
+		"comma":            {"a: {b: 1 c: 2}\n", "the YAML cannot be read"},
 		"quote":            {"a: 1\nb: \"c\n", "2:1: the YAML cannot be read: a quote that opens here or below is not closed"},
 		"conflict":         {"a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n", "2:1: a merge left its conflict marks"},
 		"no-break space":   {"a: 1\nb:\u00a0c\nd: e\n", "2:1: a no-break space (U+00A0) is in this line"},

@@ -188,7 +188,7 @@ type Decision struct {
 	Claimed string `json:"claimed,omitempty"`
 	// RunnersUp are the next best.
 	RunnersUp []RunnerUp `json:"runnersUp,omitempty"`
-	// Dearest is the dearest offer that fitted, the chosen one included; absent where no price was known, or the contract was resized in place since: nothing else was looked at then.
+	// Dearest is the most expensive offer that fitted, the chosen one included; absent where no price was known, or the contract was resized in place since: nothing else was looked at then.
 	Dearest *DearestOffer `json:"dearest,omitempty"`
 	// Scaled is what of the contract did not stand when it was decided: the provider's autoscaler has to add it.
 	Scaled Resources `json:"scaled,omitempty"`
@@ -196,7 +196,7 @@ type Decision struct {
 	Displaced []string `json:"displaced,omitempty"`
 }
 
-// DearestOffer is the dearest offer that a contract could have been placed on.
+// DearestOffer is the most expensive offer that a contract could have been placed on.
 type DearestOffer struct {
 	// Flavor is "<provider>/<flavor>".
 	Flavor string `json:"flavor"`

@@ -23,7 +23,7 @@ type FleetSpec struct {
 	Timezone string `json:"timezone,omitempty"`
 	// Rates convert currencies, each dated; the newest that is not in the future holds.
 	Rates []Rate `json:"rates,omitempty"`
-	// Transfer prices between regions, in the direction of the data. A pair that is not listed has an unknown price: such an offer is the dearest, and is not taken by an intent with data and a budget.
+	// Transfer prices between regions, in the direction of the data. A pair that is not listed has an unknown price: such an offer counts as the most expensive, and is not taken by an intent with data and a budget.
 	Transfer []TransferPrice `json:"transfer,omitempty"`
 	// Latency between clusters or regions; goes before a flavor's latencyMs.
 	Latency []LatencyEntry `json:"latency,omitempty"`
@@ -256,7 +256,7 @@ type Safety struct {
 	MaxEnds *int32 `json:"maxEnds,omitempty"`
 	// FrozenFor is after what time a contract without an end, of an intent whose file cannot be read, counts as preemptible at priority 0 (default 24h). Its term, budgets, drains and higher priorities apply to it from the beginning; that it is frozen never ends it.
 	FrozenFor Duration `json:"frozenFor,omitzero"`
-	// Silence is how long a provider's agent may go unheard before its cluster sells nothing new, from 45s to 24h (default that of the daemon's flag --agent-silence, 1m30s). Agents report every 30 s. After defaults.gracePeriod, and never before, the cluster counts as lost.
+	// Silence is how long a provider's agent may not report before its cluster sells nothing new, from 45s to 24h (default that of the daemon's flag --agent-silence, 1m30s). Agents report every 30 s. After defaults.gracePeriod, and never before, the cluster counts as lost.
 	Silence Duration `json:"silence,omitzero"`
 }
 

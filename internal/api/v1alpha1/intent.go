@@ -119,7 +119,7 @@ type Schedule struct {
 	Deadline Time `json:"deadline,omitzero"`
 	// Windows in which the capacity is wanted; at a window's end contracts are released.
 	Windows []Window `json:"windows,omitempty"`
-	// Book ahead: capacity is promised from notBefore for duration (both are required), at the price of the day of booking. Not with windows, replicas of min and max, split, together, apart, or spot capacity; the tenant needs quota.book.
+	// Book ahead: capacity is promised from notBefore for duration (both are required), at the price of the day of booking. Not with windows, replicas of min and max, split, together, apart, or spot capacity, and of cards that are shared no more than one unit for each replica (instances of MIG are booked in any number); the tenant needs quota.book.
 	Book bool `json:"book,omitempty"`
 }
 
@@ -329,7 +329,7 @@ type Placement struct {
 	Within *Within `json:"within,omitempty"`
 	// Spread spreads replicas over providers, regions, zones, networks or values of a label. An offer that does not say its region or zone cannot be used. Contracts that stand are not moved when the market changes; new replicas and those that go respect it.
 	Spread SpreadList `json:"spread,omitempty"`
-	// Together names intents of the tenant whose provider must be the same. It holds for both: whoever is placed second follows. Those that wait at once are placed as one, on a provider with room for all; where there is none, those that name none of the others are placed alone and the others wait. A contract that stands is not moved for a neighbour's sake.
+	// Together names intents of the tenant whose provider must be the same. It holds for both: whoever is placed second follows. Those that wait at once are placed as one, on a provider with room for all; where there is none, those that name none of the others are placed alone and the others wait. All of them leave a lost or drained provider as one, and move with a gang that update.moveAfter moves, or with one all of whose spot capacity is taken back: where no provider holds all, those that name that one end with it; else no contract that exists moves for another's sake.
 	Together []string `json:"together,omitempty"`
 	// Apart names intents of the tenant whose provider must be another. It holds for both, and as long as the other's contracts hold capacity, draining ones included.
 	Apart []string `json:"apart,omitempty"`
@@ -383,7 +383,7 @@ type Spread struct {
 	By string `json:"by"`
 	// Label is the key of the label, with by: label.
 	Label string `json:"label,omitempty"`
-	// MaxSkew is how many replicas more than in the least used domain are allowed; default 1. Domains are those in which anything is offered that the intent could use, full at the moment or not.
+	// MaxSkew is how many replicas more than in the least used domain are allowed; default 1, and 0 counts as 1. Domains are those in which anything is offered that the intent could use, full at the moment or not.
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 	// MinDomains is how many domains at least, or as many as there are replicas: as long as fewer are in use, a new replica goes to one that is not.
 	MinDomains int32 `json:"minDomains,omitempty"`

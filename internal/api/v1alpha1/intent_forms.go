@@ -279,7 +279,7 @@ func ParseGPU(s string) (GPURequest, error) {
 			}
 			g.Profile = lower
 		case gpuforms.IsShare(tok):
-			return g, fmt.Errorf("%q: %q is a share of a card; write gpu: {share: %[2]q}, and add models if only some will do", s, tok)
+			return g, fmt.Errorf("%q: %s is a share of a card; write gpu: {share: %q}, and add models if only some will do", s, tok, tok)
 		case tok[0] >= '0' && tok[0] <= '9':
 			n, err := strconv.ParseInt(tok, 10, 32)
 			if err != nil || seenCount || n < 1 {

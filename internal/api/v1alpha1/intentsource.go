@@ -64,9 +64,9 @@ type SourceForge struct {
 	// Type of the forge: github, gitlab or gitea (Forgejo too).
 	// +kubebuilder:validation:Enum=github;gitlab;gitea
 	Type string `json:"type"`
-	// URL of the forge, https; on GitHub of its API (default: told from the source's url). Its host must be one that the daemon's --source-hosts allows.
+	// URL of the forge, https; on GitHub of its API (default: derived from the source's url). Its host must be one that the daemon's --source-hosts allows.
 	URL string `json:"url,omitempty"`
-	// Repository on the forge, owner/name (default: told from the source's url).
+	// Repository on the forge, owner/name (default: derived from the source's url).
 	Repository string `json:"repository,omitempty"`
 	// User is the login that the token belongs to, for tokens that may not ask (GitHub Apps).
 	User string `json:"user,omitempty"`

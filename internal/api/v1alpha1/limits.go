@@ -15,7 +15,7 @@ type Limits struct {
 	Bytes *Quantity `json:"bytes,omitempty"`
 	// Conditions are the units of work that placement.where of all intents may cost in one round (default 100000000, some 20 s of processor time at worst): the worst case of an expression times all offers of the market, for each alternative; intents that ask for the same pay once. Whoever has no turn is queued for one of the next rounds (ConditionsBudget): tenants take turns, what is held costs nothing.
 	Conditions int64 `json:"conditions,omitempty"`
-	// Work is the units that the intents of one tenant may cost in one round (default 2000000, about half a second of processor time): each kind of request costs one for every offer of the market, each intent 100, each replica that it wants 400, each part that spec.split may make of it five for every offer. All tenants together have 20 times as much. Whoever has no turn is queued for one of the next rounds (WorkBudget where its tenant has used up its own, Planning where all have); what is held costs nothing.
+	// Work is the units that the intents of one tenant may cost in one round (default 2000000, about half a second of processor time): each kind of request costs one for every offer of the market, each intent 100, each replica that it wants 400, each part that spec.split may make of it five for every offer. So do searches of schedule.book, placement.together and preemption.preempts, at the rates of docs/limits.md. All tenants together have 20 times as much. Whoever has no turn is queued for one of the next rounds (WorkBudget where its tenant has used up its own, Planning where all have); what is held costs nothing.
 	Work int64 `json:"work,omitempty"`
 }
 

@@ -174,3 +174,12 @@ func list(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// resources are names of resources that people use, by those of Kubernetes.
+var resources = map[string]string{
+	"ram": v1alpha1.Memory, "mem": v1alpha1.Memory, "cores": v1alpha1.CPU, "vcpu": v1alpha1.CPU, "vcpus": v1alpha1.CPU,
+	"disk": v1alpha1.EphemeralStorage, "storage": v1alpha1.EphemeralStorage, "accelerator": v1alpha1.GPU, "accelerators": v1alpha1.GPU,
+}
+
+// Resource is the resource that another name for it means, "" for other names.
+func Resource(name string) string { return resources[strings.ToLower(name)] }

@@ -44,3 +44,12 @@ func TestUnknownModels(t *testing.T) {
 		}
 	}
 }
+
+// TestResource: other names of resources lead to those of Kubernetes.
+func TestResource(t *testing.T) {
+	for name, want := range map[string]string{"ram": "memory", "vCPUs": "cpu", "disk": "ephemeral-storage", "accelerator": "gpu", "rdma": ""} {
+		if got := advice.Resource(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
