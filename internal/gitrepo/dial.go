@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/scrub"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/sshdial"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/upload"
 )
 
@@ -139,7 +140,9 @@ func (d *dialed) upload(ctx context.Context, fn func(context.Context, transport.
 func (d *dialed) endpoint(ctx context.Context) (ep transport.Endpoint, forget func()) {
 	ep, forget = d.ep, func() {}
 	if ep.Protocol == "ssh" && ep.Proxy.URL == "" {
-		ep.Proxy.URL, forget = watchSSH(ctx)
+		ep.Proxy.URL, forget = sshdial.Within(ctx, func(dialing context.Context, network, addr string) (net.Conn, error) {
+			return dialWatched(dialing, ctx, network, addr)
+		})
 	}
 	return ep, forget
 }
@@ -164,7 +167,7 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 			return err
 		}
 		w.work(true)
-		err = take(sink{demux(req.Capabilities, resp), w})
+		err = take(sink{upload.Demux(req.Capabilities, resp), w})
 		w.work(false)
 		if cerr := resp.Close(); err == nil {
 			err = cerr
@@ -187,17 +190,6 @@ func advertisedRefs(adv *packp.AdvRefs) map[string]tree.Hash {
 		refs[name] = tree.Hash(h)
 	}
 	return refs
-}
-
-func demux(caps *capability.List, r io.Reader) io.Reader {
-	switch {
-	case caps.Supports(capability.Sideband64k):
-		return sideband.NewDemuxer(sideband.Sideband64k, r)
-	case caps.Supports(capability.Sideband):
-		return sideband.NewDemuxer(sideband.Sideband, r)
-	default:
-		return r
-	}
 }
 
 // Push implements Remote.

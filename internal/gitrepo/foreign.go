@@ -107,7 +107,7 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 		return nil, err
 	}
 	edits := map[string]*ForeignEdit{}
-	brought := r.broughtTo(id, from, to, commits, offers)
+	brought := r.broughtTo(ctx, id, from, to, commits, offers)
 	ours := map[string]bool{} // paths below whose newest own change we are
 	var order []string
 	for _, c := range commits {
@@ -128,7 +128,7 @@ func (r *Repo) foreign(ctx context.Context, id Identity, from, to tree.Hash, pre
 		if len(paths) == 0 {
 			continue
 		}
-		if !own {
+		if !own && brought.stands(c) {
 			if own, err = r.isOffer(id, c, offers); err != nil {
 				return nil, err
 			}
@@ -243,6 +243,35 @@ func (v view) droppedFor(ctx context.Context, left, kept tree.Hash, lost map[str
 			if open[p] {
 				out[p] = lost[p].was
 				delete(open, p)
+			}
+		}
+	}
+	return v.changedSince(ctx, left, kept, open, lost, out)
+}
+
+// changedSince adds to out those of the open paths that the parent left has otherwise than
+// it had when the two parted: a merge on its way may have changed them, which has what one of
+// its own parents has, so that no commit touched them.
+func (v view) changedSince(ctx context.Context, left, kept tree.Hash, open map[string]bool, lost map[string]difference, out map[string]tree.Entry) error {
+	if len(open) == 0 {
+		return nil
+	}
+	bases, err := v.r.graph.Bases(ctx, left, kept)
+	if err != nil {
+		return err
+	}
+	for _, b := range bases {
+		t, err := v.tree(b)
+		if err != nil {
+			return err
+		}
+		for p := range open {
+			e, err := find(t, p)
+			if err != nil {
+				return err
+			}
+			if asFile(e) != lost[p].was {
+				out[p] = lost[p].was
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"context"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -14,8 +15,9 @@ import (
 // where people brought it to just what it was made on while it stood. An old offer
 // that somebody merges later would sell again what was sold since.
 type brought struct {
-	r  *Repo
-	id Identity
+	ctx context.Context //nolint:containedctx // of one walk
+	r   *Repo
+	id  Identity
 	// offers are those that people may bring now.
 	offers []tree.Hash
 	// counts are commits that count if they are ours.
@@ -34,8 +36,8 @@ const (
 
 // broughtTo begins a walk over what was added to an accepted commit, from the head
 // that it lists first.
-func (r *Repo) broughtTo(id Identity, from, to tree.Hash, added []Commit, offers []tree.Hash) *brought {
-	b := &brought{r, id, offers, map[tree.Hash]standing{to: people}, map[tree.Hash]bool{from: true}}
+func (r *Repo) broughtTo(ctx context.Context, id Identity, from, to tree.Hash, added []Commit, offers []tree.Hash) *brought {
+	b := &brought{ctx, r, id, offers, map[tree.Hash]standing{to: people}, map[tree.Hash]bool{from: true}}
 	for _, c := range slices.Backward(added) {
 		b.onto[c.Hash] = slices.ContainsFunc(c.Parents, func(p tree.Hash) bool { return b.onto[p] })
 	}
@@ -65,10 +67,12 @@ func (b *brought) own(c Commit) (bool, error) {
 	if own {
 		why = ledger
 	}
-	if len(c.Parents) > 0 {
+	if goesOn, err := b.goesOn(c, own); err != nil {
+		return false, err
+	} else if goesOn {
 		b.counts[c.Parents[0]] = max(b.counts[c.Parents[0]], why)
 	}
-	if own || len(c.Parents) < 2 || len(c.Parents) > tree.MaxParents {
+	if own || why == 0 || len(c.Parents) < 2 || len(c.Parents) > tree.MaxParents {
 		return own, nil
 	}
 	for _, offer := range c.Parents {
@@ -84,6 +88,34 @@ func (b *brought) own(c Commit) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// stands reports whether a commit that own was asked of is on the ledger's own way, and not
+// on a branch that was merged into it.
+func (b *brought) stands(c Commit) bool { return b.counts[c.Hash] != 0 }
+
+// goesOn reports whether the ledger's way goes on from a commit to its first parent: from a
+// merge of people's only where the others have decided nothing since they parted from it, or
+// the first may be what was brought, and another one the ledger.
+func (b *brought) goesOn(c Commit, own bool) (bool, error) {
+	if len(c.Parents) < 2 || own {
+		return len(c.Parents) > 0, nil
+	}
+	if len(c.Parents) > tree.MaxParents {
+		return false, nil
+	}
+	for _, other := range c.Parents[1:] {
+		bases, err := b.r.graph.Bases(b.ctx, c.Parents[0], other)
+		if err != nil {
+			return false, err
+		}
+		for _, base := range bases {
+			if same, err := b.r.sameGenerated(other, base); err != nil || !same {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // onItsGround reports whether a merge of a commit into another has all generated

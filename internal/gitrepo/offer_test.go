@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
 )
 
 // Offers on a real server: made, replaced, merged by people in three ways and
@@ -76,14 +77,7 @@ func TestOffersOnARealServer(t *testing.T) {
 func TestOldOffersAreForeign(t *testing.T) {
 	m := seeded(t)
 	r := open(t, m, options(func(o *gitrepo.Options) { o.Ledger = "ledger" }))
-	if _, err := r.Offer(t.Context(), request(fetch(t, r), contract("vision", "a", "1"))); err != nil {
-		t.Fatal(err) // which begins the ledger
-	}
-	h := fetch(t, r)
-	offer, err := r.Offer(t.Context(), request(h, contract("vision", "b", "1")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, offer := offered(t, r)
 	commit(t, r, request(h, contract("speech", "c", "1")))
 	h = fetch(t, r)
 	r.Accept(h.Inputs.Commit.Hash, h.Ledger.Commit.Hash)
@@ -100,6 +94,113 @@ func TestOldOffersAreForeign(t *testing.T) {
 				t.Errorf("%s: foreign are %v, %v; want %s, which was not there", who, edits, err, name)
 			}
 		}
+	}
+}
+
+// offered begins a ledger and offers contract vision/b on it; on is what it was made on.
+func offered(t *testing.T, r *gitrepo.Repo) (on gitrepo.Heads, offer gitrepo.Commit) {
+	t.Helper()
+	if _, err := r.Offer(t.Context(), request(fetch(t, r), contract("vision", "a", "1"))); err != nil {
+		t.Fatal(err) // which begins the ledger
+	}
+	on = fetch(t, r)
+	offer, err := r.Offer(t.Context(), request(on, contract("vision", "b", "1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return on, offer
+}
+
+// An old offer that was merged once, and taken back by a merge, is as foreign the second time:
+// that the ledger descends from it makes it no decision.
+func TestOldOffersMergedAgainAreForeign(t *testing.T) {
+	m := seeded(t)
+	opts := options(func(o *gitrepo.Options) { o.Ledger = "ledger" })
+	r := open(t, m, opts)
+	h, offer := offered(t, r)
+	commit(t, r, request(h, contract("speech", "c", "1")))
+	stood := fetch(t, r).Ledger
+	put := contract("vision", "b", "1").Puts
+	merge := func() {
+		t.Helper()
+		if _, err := m.Merge("ledger", person("Mallory"), "Merge branch '"+gitrepo.OfferBranch+"'\n", gitobj.Change{Puts: put}, nil, offer.Hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merge()
+	back := gitobj.Change{Deletes: slices.Collect(maps.Keys(put))}
+	if _, err := m.Merge("ledger", person("Mallory"), "Merge what was\n", back, nil, stood.Commit.Hash); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, r, request(fetch(t, r), contract("speech", "d", "1")))
+	accepted := fetch(t, r).Ledger.Commit.Hash
+	merge()
+	edits, err := r.Foreign(t.Context(), accepted, fetch(t, r).Ledger.Commit.Hash, nil)
+	if err != nil || len(edits) != 1 || put[edits[0].Path] == nil || !edits[0].Was.Hash.IsZero() {
+		t.Errorf("foreign are %v, %v; want %v, which was not there", edits, err, slices.Collect(maps.Keys(put)))
+	}
+}
+
+// An old offer that reaches the ledger by way of what it was made on is as foreign as one
+// that is merged into the ledger, whatever the ref of offers names.
+func TestOldOffersByAWayRoundAreForeign(t *testing.T) {
+	type brings func(m *memremote.Remote, head, ground tree.Hash, offer gitrepo.Commit, root tree.Hash) (tree.Hash, error)
+	const mallory = "Mallory"
+	for name, bring := range map[string]brings{
+		"merged into its ground, and that into the ledger": func(m *memremote.Remote, head, ground tree.Hash, offer gitrepo.Commit, root tree.Hash) (tree.Hash, error) {
+			step, err := m.Side(person(mallory), "Merge\n", offer.Tree, ground, offer.Hash)
+			if err != nil {
+				return step, err
+			}
+			return m.Side(person(mallory), "Merge\n", root, head, step)
+		},
+		"squashed on its ground, and that merged": func(m *memremote.Remote, head, ground tree.Hash, offer gitrepo.Commit, root tree.Hash) (tree.Hash, error) {
+			step, err := m.Side(person(mallory), "What was decided\n", offer.Tree, ground)
+			if err != nil {
+				return step, err
+			}
+			return m.Side(person(mallory), "Merge\n", root, head, step)
+		},
+		"as the first parent": func(m *memremote.Remote, head, _ tree.Hash, offer gitrepo.Commit, root tree.Hash) (tree.Hash, error) {
+			return m.Side(person(mallory), "Merge\n", root, offer.Hash, head)
+		},
+		"squashed, as the first parent": func(m *memremote.Remote, head, ground tree.Hash, offer gitrepo.Commit, root tree.Hash) (tree.Hash, error) {
+			step, err := m.Side(person(mallory), "What was decided\n", offer.Tree, ground)
+			if err != nil {
+				return step, err
+			}
+			return m.Side(person(mallory), "Merge\n", root, step, head)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := seeded(t)
+			opts := options(func(o *gitrepo.Options) { o.Ledger = "ledger" })
+			r := open(t, m, opts)
+			h, offer := offered(t, r)
+			behind := open(t, m, opts) // it accepted what the offer was made on, and nothing since
+			fetch(t, behind)
+			commit(t, r, request(h, contract("speech", "c", "1")))
+			now := fetch(t, r)
+			r.Accept(now.Inputs.Commit.Hash, now.Ledger.Commit.Hash)
+			m.SetRef("refs/fleetbroker/offered", offer.Hash)
+			put := contract("vision", "b", "1").Puts
+			root, err := m.Edited(now.Ledger.Tree, gitobj.Change{Puts: put})
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := now.Ledger.Commit.Hash
+			merged, err := bring(m, head, h.Ledger.Commit.Hash, offer, root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.SetRef("refs/heads/ledger", merged)
+			for who, from := range map[*gitrepo.Repo]tree.Hash{r: head, open(t, m, opts): head, behind: h.Ledger.Commit.Hash} {
+				edits, err := who.Foreign(t.Context(), from, fetch(t, who).Ledger.Commit.Hash, nil)
+				if err != nil || len(edits) != 1 || put[edits[0].Path] == nil || !edits[0].Was.Hash.IsZero() {
+					t.Errorf("since %s: foreign are %v, %v; want %v, which was not there", from.Short(), edits, err, slices.Collect(maps.Keys(put)))
+				}
+			}
+		})
 	}
 }
 

@@ -32,7 +32,7 @@ func hook(t testing.TB, dir, name, script string) {
 // eventually polls a condition that a real process makes true.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); {
+	for deadline := time.Now().Add(2 * time.Minute); !cond(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -90,7 +90,7 @@ func isStalled(t *testing.T, what string, began time.Time, err error, want strin
 	if !errors.As(err, &stalled) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: got %v, want %q", what, err, want)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 2*time.Minute { // else for an hour, or for good
 		t.Errorf("%s: it took %s", what, took)
 	}
 }
@@ -100,7 +100,7 @@ func isStalled(t *testing.T, what string, began time.Time, err error, want strin
 func TestHTTPServerThatStallsInABody(t *testing.T) {
 	dir := bare(t)
 	srv, s := serveStalling(t, filepath.Dir(dir))
-	bound := gitrepo.Auth{Idle: 400 * time.Millisecond, Slow: time.Hour}
+	bound := gitrepo.Auth{Idle: 2 * time.Second, Slow: time.Hour}
 	r := open(t, dial(t, srv.URL+"/fleet.git", bound), options())
 	h := fetch(t, r)
 	for what, match := range map[string]string{"refs": "info/refs", "a fetch": "git-upload-pack"} {
@@ -108,14 +108,14 @@ func TestHTTPServerThatStallsInABody(t *testing.T) {
 		s.match.Store(match)
 		began := time.Now()
 		_, err := r.Fetch(t.Context())
-		isStalled(t, what, began, err, "no byte for 400ms")
+		isStalled(t, what, began, err, "no byte for 2s")
 		s.match.Store("")
 		h = fetch(t, r)
 	}
 	s.match.Store("fleet.git/git-receive-pack")
 	began := time.Now()
 	res, err := r.Commit(t.Context(), request(h, contract("vision", "a", "1")))
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > 2*time.Minute { // else for an hour, or for good
 		t.Errorf("a push: it took %s", took)
 	}
 	if err != nil || git(t, dir, "rev-parse", "ledger") != res.Head().String() {

@@ -10,10 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/proxy"
@@ -153,7 +150,7 @@ func (w *watch) heard(n int) {
 	defer w.mu.Unlock()
 	if w.words -= int64(n); w.words < 0 && !w.done {
 		w.done = true
-		w.cancel(&StalledError{"it sends more refs or words than are taken"})
+		w.cancel(&StalledError{"it sends more refs or words than are taken (git ls-remote lists them: delete those that are not needed, and bound who may make them)"})
 	}
 }
 
@@ -251,59 +248,23 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// go-git gives no way to its ssh connections but the dialer of a proxy, which is
-// looked up by the scheme of its URL. Ours dials as without one, and counts.
-const watchScheme = "fleetbroker-watched"
-
-var (
-	sshWatches sync.Map // of contexts, by number
-	sshNumber  atomic.Uint64
-	sshScheme  sync.Once
-)
-
-// watchSSH is a proxy's URL by which go-git dials within an operation; forget
-// must be called at its end.
-func watchSSH(ctx context.Context) (proxyURL string, forget func()) {
-	sshScheme.Do(func() {
-		proxy.RegisterDialerType(watchScheme, func(u *url.URL, _ proxy.Dialer) (proxy.Dialer, error) {
-			ctx, ok := sshWatches.Load(u.Host)
-			if !ok {
-				return nil, fmt.Errorf("connect: the operation has ended")
-			}
-			return sshDialer{ctx.(context.Context)}, nil
-		})
-	})
-	number := strconv.FormatUint(sshNumber.Add(1), 10)
-	sshWatches.Store(number, ctx)
-	return watchScheme + "://" + number, func() { sshWatches.Delete(number) }
-}
-
-type sshDialer struct {
-	operation context.Context //nolint:containedctx // it lasts as long as the operation, whose library takes none
-}
-
-// Dial implements proxy.Dialer.
-func (d sshDialer) Dial(network, addr string) (net.Conn, error) {
-	return d.DialContext(d.operation, network, addr)
-}
-
-// DialContext implements proxy.ContextDialer. The connection is closed when the
-// operation ends, however it is then waited for.
-func (d sshDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+// dialWatched dials within a watched operation. The connection is closed when that
+// ends, however it is then waited for.
+func dialWatched(ctx, operation context.Context, network, addr string) (net.Conn, error) {
 	dial := proxy.Dial
-	if w := watchOf(d.operation); w.guard != nil {
+	if w := watchOf(operation); w.guard != nil {
 		dial = (&net.Dialer{Control: guard.Control(w.guard)}).DialContext
 	}
 	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(d.operation, func() {
-		if stalled := new(StalledError); errors.As(context.Cause(d.operation), &stalled) {
+	stop := context.AfterFunc(operation, func() {
+		if stalled := new(StalledError); errors.As(context.Cause(operation), &stalled) {
 			_ = conn.Close() // what waits for it goes on with the reason
 		}
 	})
-	return &countedConn{Conn: conn, w: watchOf(d.operation), stop: stop}, nil
+	return &countedConn{Conn: conn, w: watchOf(operation), stop: stop}, nil
 }
 
 type countedConn struct {

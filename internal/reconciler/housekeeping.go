@@ -18,7 +18,7 @@ func (r *Reconciler) housekeep(ctx context.Context, in *inputs, now time.Time) {
 	gone, err := r.opts.Repo.PruneMarket(ctx, now.Add(-in.fleet.Policy.Retention.Market.Duration))
 	switch {
 	case err != nil:
-		r.opts.Log.Warn("old market snapshots stay for another day", "error", err)
+		r.opts.Log.Warn("old market snapshots cannot be removed: tried again tomorrow", "error", err)
 	case len(gone) > 0:
 		r.opts.Log.Info("deleted market snapshots past retention.market", "refs", gone)
 	}

@@ -79,7 +79,7 @@ func judgement(in *inputs, w *planner.World, plan *planner.Plan, one *waiter) *w
 	case it[0].Problem != "":
 		return refusal(http.StatusBadRequest, "BadRequest", "%s", it[0].Problem)
 	case w.Deaf:
-		err := refusal(http.StatusServiceUnavailable, wire.ReasonDeaf, "deaf: too few providers are heard to decide; ask again")
+		err := refusal(http.StatusServiceUnavailable, wire.ReasonDeaf, "deaf: too few providers report to decide; ask again")
 		err.RetryAfter = 5 * time.Second
 		return err
 	case d == nil:

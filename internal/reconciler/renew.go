@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -29,7 +30,7 @@ type renewed struct {
 	// of are consumers, with what they were compared at; due are those whose
 	// manifests were found to be others, which may wait for a review, or for who may
 	// write.
-	of, due map[string]comparison
+	of, due map[string]*comparison
 }
 
 type comparison struct {
@@ -55,7 +56,7 @@ func (r *Reconciler) renew(ctx context.Context, in *inputs) (waits map[string]st
 		last, compared := r.renewed.of[name]
 		_, due := r.renewed.due[name]
 		switch {
-		case number < manifests.Renderer, due, told[name], compared && !facts.Same(last.facts):
+		case number < manifests.Renderer, due, told[name], compared && !last.facts.Covers(facts):
 		default:
 			continue
 		}
@@ -158,10 +159,7 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 	if err != nil {
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
 	}
-	last, due := r.renewed.due[consumer]
-	if !due {
-		last = r.renewed.of[consumer]
-	}
+	last := cmp.Or(r.renewed.due[consumer], r.renewed.of[consumer], &comparison{})
 	same := facts != nil && last.facts.Same(facts) && last.tree == sub.Root
 	if same && last.of == in.ledger {
 		return last.item, nil
@@ -195,14 +193,14 @@ func (r *Reconciler) compare(in *inputs, consumer string, facts *manifests.Facts
 		return nil, fmt.Errorf("look at the manifests of %s: %w", consumer, err)
 	}
 	if r.renewed.of == nil {
-		r.renewed.of, r.renewed.due = map[string]comparison{}, map[string]comparison{}
+		r.renewed.of, r.renewed.due = map[string]*comparison{}, map[string]*comparison{}
 	}
 	if len(it.Puts)+len(it.Deletes) > 0 {
-		r.renewed.due[consumer] = comparison{sub.Root, contracts, facts, it, in.ledger}
+		r.renewed.due[consumer] = &comparison{sub.Root, contracts, facts, it, in.ledger}
 		return it, nil
 	}
 	delete(r.renewed.due, consumer)
-	r.renewed.of[consumer] = comparison{sub.Root, contracts, facts, nil, in.ledger}
+	r.renewed.of[consumer] = &comparison{sub.Root, contracts, facts, nil, in.ledger}
 	return nil, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/delivery"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -182,7 +183,7 @@ func TestAProviderWithoutAFileTearsNothingDown(t *testing.T) {
 	without.Clusters = maps.Clone(in.fleet.Clusters)
 	delete(without.Clusters, "paris")
 	in.fleet = &without
-	s.r.renewed.of["rome"] = comparison{facts: &manifests.Facts{}}
+	s.r.renewed.of["rome"] = &comparison{facts: &manifests.Facts{}}
 	waits, wrote, err := s.r.renew(t.Context(), in)
 	if err != nil || wrote || !strings.Contains(waits["rome"], "clusters/paris.yaml is gone while contracts with paris are held") {
 		t.Errorf("waits %v, wrote %t, %v", waits, wrote, err)
@@ -285,4 +286,53 @@ func TestManifestsThatContradictEachOther(t *testing.T) {
 		t.Errorf("%d contracts, want 2: %v", n, s.r.View().Fleet.Diagnostics)
 	}
 	s.lines.Wants(t, "FB1184")
+}
+
+// failing is a store that cannot list one directory.
+type failing struct {
+	tree.Store
+	dir tree.Hash
+}
+
+func (f failing) Dir(h tree.Hash) ([]tree.Entry, error) {
+	if h == f.dir {
+		return nil, errors.New("input/output error")
+	}
+	return f.Store.Dir(h)
+}
+
+// TestManifestsThatCannotBeRead_AreToldAndComparedLater: where the local copy fails between two
+// reads of a directory, what it holds is not taken for other manifests: the log names the
+// consumer, nothing is written, and a later round compares it.
+func TestManifestsThatCannotBeRead_AreToldAndComparedLater(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.expect(s.rest(), placed, peering)
+	s.start()
+	if _, err := s.r.Round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	delete(s.r.renewed.of, "rome")
+	in, err := s.r.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := in.heads.Ledger.Tree
+	sub, err := whole.Sub(manifests.Dir("rome"))
+	if err != nil || sub.IsZero() {
+		t.Fatal("rome has no manifests", err)
+	}
+	head := s.remote.Head("ledger")
+	in.heads.Ledger.Tree.Store = failing{whole.Store, sub.Root}
+	again := s.r.renewOne(in)
+	_, compared := s.r.renewed.of["rome"]
+	if _, due := s.r.renewed.due["rome"]; again || compared || due || s.remote.Head("ledger") != head {
+		t.Errorf("more to do %t, compared %t, to be written %t", again, compared, due)
+	}
+	s.lines.Wants(t, "FB1123")
+	in.heads.Ledger.Tree = whole
+	s.r.renewOne(in)
+	if _, compared = s.r.renewed.of["rome"]; !compared || s.remote.Head("ledger") != head {
+		t.Error("it is not compared once the directory can be read")
+	}
 }

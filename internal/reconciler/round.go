@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pushbudget"
+	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/planning"
@@ -192,6 +193,12 @@ func (r *Reconciler) commit(ctx context.Context, in *inputs, w planner.World, pl
 		// instructions at once, and finds what was reserved.
 		// A stop meanwhile does not change what stands.
 		advanced = r.advance(context.WithoutCancel(ctx), res)
+		clusters := in.fleet.Delivered() // the new contracts were rendered by these files
+		for name, providers := range manifests.ProvidersOf(plan.Contracts) {
+			if last := r.renewed.of[name]; last != nil && len(res.Refused) == 0 {
+				last.facts = last.facts.With(clusters, providers)
+			}
+		}
 	}
 	r.settle(in, plan, res)
 	r.refuse(err == nil && len(res.Refused) == 0)

@@ -32,7 +32,7 @@ func (r *Reconciler) sweep(ctx context.Context, in *inputs, now v1alpha1.Time) b
 	}
 	_, err := r.opts.Repo.Commit(ctx, req)
 	if err != nil {
-		r.opts.Log.Warn("old requests stay for another day", "error", err)
+		r.opts.Log.Warn("old requests cannot be removed: tried again tomorrow", "error", err)
 	}
 	r.ask.Store(true)
 	return err == nil

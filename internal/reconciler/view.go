@@ -87,7 +87,7 @@ func (r *Reconciler) Ready() error {
 	case v.Withheld != "":
 		return errors.New(v.Withheld)
 	case v.Deaf:
-		return errors.New("deaf: fewer than half of the providers that hold contracts are heard; agents report every 30 s, look at their logs if this lasts")
+		return errors.New("deaf: fewer than half of the providers that hold contracts report; agents report every 30 s, look at their logs if this lasts")
 	}
 	return nil
 }

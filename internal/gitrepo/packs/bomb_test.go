@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
 )
@@ -176,4 +178,171 @@ func FuzzPack(f *testing.F) {
 			}
 		}
 	})
+}
+
+// packOf is a pack of entries as they are given: the type and, of a delta, how far back or
+// on which name it stands.
+func packOf(entries []written) []byte {
+	var pack bytes.Buffer
+	pack.WriteString("PACK")
+	_ = binary.Write(&pack, binary.BigEndian, []uint32{2, uint32(len(entries))})
+	z, _ := zlib.NewWriterLevel(&pack, zlib.BestSpeed)
+	var at []int
+	for _, e := range entries {
+		at = append(at, pack.Len())
+		n := len(e.body)
+		b := e.kind<<4 | byte(n&15)
+		for n >>= 4; n > 0; n >>= 7 {
+			pack.WriteByte(b | 0x80)
+			b = byte(n & 0x7f)
+		}
+		pack.WriteByte(b)
+		switch e.kind {
+		case 6:
+			back := at[len(at)-1] - at[e.on]
+			d := []byte{byte(back & 0x7f)}
+			for back >>= 7; back > 0; back >>= 7 {
+				back--
+				d = append([]byte{0x80 | byte(back&0x7f)}, d...)
+			}
+			pack.Write(d)
+		case 7:
+			pack.Write(e.name[:])
+		}
+		z.Reset(&pack)
+		_, _ = z.Write(e.body)
+		_ = z.Close()
+	}
+	sum := sha1.Sum(pack.Bytes())
+	pack.Write(sum[:])
+	return pack.Bytes()
+}
+
+// written is an entry.
+type written struct {
+	kind byte
+	on   int       // of an offset delta: the number of its base
+	name tree.Hash // of a delta that names it
+	body []byte
+}
+
+// longDelta is a delta of some size that makes half of it from the first byte of a base, and
+// then a number.
+func longDelta(base, size, number int) (d []byte, makes int) {
+	makes = size/2 - 16
+	d = binary.AppendUvarint(binary.AppendUvarint(nil, uint64(base)), uint64(makes))
+	d = append(d, 4)
+	d = binary.BigEndian.AppendUint32(d, uint32(number))
+	return append(d, bytes.Repeat([]byte{0x90, 1}, makes-4)...), makes
+}
+
+// An object that stands on many deltas of megabytes is read with one of them in memory, and
+// one that stands on more than is read in a moment is not taken in.
+func TestLongChainsOfLargeDeltas(t *testing.T) {
+	chain := func(deltas, size int) (pack []byte, top tree.Hash) {
+		entries := []written{{kind: 3, body: []byte("x")}}
+		last := 1
+		for i := range deltas {
+			if i == deltas-1 {
+				size = 1 << 10
+			}
+			d, makes := longDelta(last, size, i)
+			entries, last = append(entries, written{kind: 6, on: i, body: d}), makes
+		}
+		body := append(binary.BigEndian.AppendUint32(nil, uint32(deltas-1)), bytes.Repeat([]byte{0}, last-4)...)
+		return packOf(entries), gitobj.Object{Type: gitobj.Blob, Data: body}.Hash()
+	}
+	pack, top := chain(14, 16<<20)
+	d, err := packs.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	if _, err := d.Take(bytes.NewReader(pack)); err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	runtime.GC()
+	var before, at runtime.MemStats
+	runtime.ReadMemStats(&before)
+	most, read := uint64(0), make(chan error)
+	go func() {
+		o, err := d.Read(top, 1<<20)
+		if err == nil && len(o.Data) != 1<<9-16 {
+			err = fmt.Errorf("got %d bytes", len(o.Data))
+		}
+		read <- err
+	}()
+	for done := false; !done; {
+		select {
+		case err := <-read:
+			if done = true; err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Millisecond):
+			runtime.ReadMemStats(&at)
+			most = max(most, at.HeapAlloc)
+		}
+	}
+	if n := int64(most) - int64(before.HeapAlloc); n > 130<<20 {
+		t.Errorf("a pack of %d KiB took %d MiB to read one object", len(pack)>>10, n>>20)
+	} else {
+		t.Logf("a pack of %d KiB took %d MiB to read one object", len(pack)>>10, n>>20)
+	}
+	if _, err := d.Take(bytes.NewReader(deltaBomb(15<<20, 1, 72, 0))); !errors.Is(err, gitobj.ErrPackTooLarge) || !strings.Contains(err.Error(), "stands on deltas") {
+		t.Errorf("a chain of 72: %v, want it refused", err)
+	}
+}
+
+// A base that a pack has many times, with many deltas that name it, is gone through once.
+func TestBasesThatComeManyTimes(t *testing.T) {
+	const times = 50_000
+	base := written{kind: 3, body: []byte("base")}
+	name := gitobj.Object{Type: gitobj.Blob, Data: base.body}.Hash()
+	var entries []written
+	for range times {
+		entries = append(entries, base)
+	}
+	for i := range times {
+		d := binary.BigEndian.AppendUint32([]byte{4, 8, 4}, uint32(i))
+		entries = append(entries, written{kind: 7, name: name, body: append(d, 0x90, 4)})
+	}
+	pack := packOf(entries)
+	d, err := packs.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	start := time.Now()
+	if _, err := d.Take(bytes.NewReader(pack)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("a pack of %d KiB took %s", len(pack)>>10, took)
+	}
+	if o, err := d.Read(gitobj.Object{Type: gitobj.Blob, Data: []byte("\x00\x00\x00\x07base")}.Hash(), 0); err != nil || len(o.Data) != 8 {
+		t.Errorf("got %q, %v", o.Data, err)
+	}
+}
+
+// A pack has as many objects as the process has memory for, and is refused before it takes
+// more.
+func TestPacksOfMoreObjectsThanMemoryIsEnoughFor(t *testing.T) {
+	entries := make([]written, 5001)
+	for i := range entries {
+		entries[i] = written{kind: 3, body: binary.BigEndian.AppendUint32(nil, uint32(i))}
+	}
+	fits, many := packOf(entries[:5000]), packOf(entries)
+	d, err := packs.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(5000 * 160))
+	if _, err := d.Take(bytes.NewReader(many)); !errors.Is(err, gitobj.ErrPackTooLarge) || !strings.Contains(err.Error(), "5001 objects") {
+		t.Errorf("one too many: %v", err)
+	}
+	if _, err := d.Take(bytes.NewReader(fits)); err != nil {
+		t.Error(err)
+	}
 }

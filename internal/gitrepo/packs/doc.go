@@ -17,7 +17,8 @@
 //   - What Read returns hashes to the name it was asked for.
 //   - Nothing is inflated beyond the size that its header declares, nor into
 //     memory beyond MaxInMemory; a chain of deltas has at most maxChain links, and
-//     what deltas make is bounded before it is made (maxMade, maxTotal, maxLarge).
+//     what deltas make is bounded before it is made (maxMade, maxTotal, maxLarge,
+//     maxStand). The objects of a pack are as many as the process has memory for.
 //   - A damaged or hostile pack is an error, never a panic.
 //
 // gitrepo calls it. A Dir is safe for concurrent use.

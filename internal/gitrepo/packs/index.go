@@ -1,7 +1,11 @@
 package packs
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"crypto/sha1" //nolint:gosec // git's checksum
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +13,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -93,22 +96,12 @@ func (x *index) end(offset int64) (int64, bool) {
 	return x.ordered[i+1], true
 }
 
-// writeIndex writes git's index of a pack.
+// writeIndex writes the index of a pack (gitformat-pack(5), version 2) as it goes: a pack has
+// millions of objects. It sorts the list by name; of a name that is there twice one is kept.
 func writeIndex(name string, list []located, checksum tree.Hash) (err error) {
-	var w idxfile.Writer
-	if err := w.OnHeader(uint32(len(list))); err != nil { //nolint:gosec // a pack's header counts in 32 bits
-		return err
-	}
-	for i := range list {
-		w.Add(plumbing.Hash(list[i].hash), uint64(list[i].offset), list[i].crc) //nolint:gosec // never negative
-	}
-	if err := w.OnFooter(plumbing.Hash(checksum)); err != nil {
-		return err
-	}
-	x, err := w.Index()
-	if err != nil {
-		return err
-	}
+	slices.SortFunc(list, func(a, b located) int {
+		return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), cmp.Compare(a.offset, b.offset))
+	})
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // our own state directory
 	if err != nil {
 		return err
@@ -118,7 +111,50 @@ func writeIndex(name string, list []located, checksum tree.Hash) (err error) {
 			err = cerr
 		}
 	}()
-	_, err = idxfile.NewEncoder(f).Encode(x)
+	sum := sha1.New() //nolint:gosec // git's checksum
+	w := bufio.NewWriter(io.MultiWriter(f, sum))
+	var b [8]byte
+	word := func(n uint32) {
+		binary.BigEndian.PutUint32(b[:4], n)
+		_, _ = w.Write(b[:4]) // Flush tells
+	}
+	each := func(do func(*located)) {
+		for i := range list {
+			if i == 0 || list[i].hash != list[i-1].hash {
+				do(&list[i])
+			}
+		}
+	}
+	var fan [256]uint32
+	each(func(l *located) { fan[l.hash[0]]++ })
+	_, _ = w.WriteString("\xfftOc")
+	word(2)
+	total := uint32(0)
+	for _, n := range fan {
+		total += n
+		word(total)
+	}
+	each(func(l *located) { _, _ = w.Write(l.hash[:]) })
+	each(func(l *located) { word(l.crc) })
+	const far = 1 << 31
+	var beyond []int64
+	each(func(l *located) {
+		if l.offset < far {
+			word(uint32(l.offset)) //nolint:gosec // below far
+			return
+		}
+		word(far | uint32(len(beyond))) //nolint:gosec // a pack is bounded
+		beyond = append(beyond, l.offset)
+	})
+	for _, offset := range beyond {
+		binary.BigEndian.PutUint64(b[:], uint64(offset)) //nolint:gosec // never negative
+		_, _ = w.Write(b[:])
+	}
+	_, _ = w.Write(checksum[:])
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = f.Write(sum.Sum(nil))
 	return err
 }
 

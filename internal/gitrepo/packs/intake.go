@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -63,6 +64,7 @@ func (d *Dir) Take(src io.Reader) (ours bool, err error) {
 	for i, e := range t.entries {
 		list[i] = located{e.hash, e.offset, e.crc}
 	}
+	t.entries = nil // before what follows takes as much
 	if err := d.publish(f.Name(), list, t.end, checksum); err != nil {
 		return true, fmt.Errorf("take a pack in: %w", err)
 	}
@@ -113,6 +115,13 @@ func (t *intake) receive(src io.Reader) (checksum tree.Hash, ours bool, err erro
 	return checksum, false, err
 }
 
+// mostObjects is how many objects a pack may have in a process of so much memory: each takes
+// perObject while it is taken in. Without a limit of memory it is a hundred million.
+func mostObjects(memory int64) int64 {
+	const perObject, ever = 160, 100_000_000
+	return min(memory/perObject, ever)
+}
+
 // scan reads all entries.
 func (t *intake) scan(s *stream, work chan<- hashed) error {
 	count, err := s.preamble()
@@ -120,8 +129,12 @@ func (t *intake) scan(s *stream, work chan<- hashed) error {
 		return err
 	}
 	var f inflater
+	most := mostObjects(debug.SetMemoryLimit(-1))
 	var block []entry // the count is the sender's word: room is made as objects come
 	for i := range count {
+		if int64(i) == most {
+			return fmt.Errorf("%w: it has %d objects, and the memory of this process (GOMEMLIMIT) is enough for %d: raise it, and the container's, if they are the fleet's", gitobj.ErrPackTooLarge, count, most)
+		}
 		if len(block) == 0 {
 			block = make([]entry, min(count-i, 1<<14))
 		}

@@ -31,6 +31,10 @@ const (
 	maxTotal = 64 << 30
 	large    = 16 << 20
 	maxLarge = 2 << 30
+	// maxStand bounds what is made and unmade to read one object that stands on a chain of
+	// deltas, and heldDeltas what of the chain's deltas lies in memory, in bytes.
+	maxStand   = 1 << 30
+	heldDeltas = 16 << 20
 	// maxChain is git's own limit on pack.depth.
 	maxChain = 4095
 	// cachedBases is what lies in memory of delta bases, in bytes.
@@ -77,9 +81,9 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 	defer inflaters.Put(f)
 	scratch := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's own
 	defer buffers.Put(scratch)
-	var deltas [][]byte
-	var at []int64 // where each delta begins
+	var deltas []link
 	var base gitobj.Object
+	kept := int64(0)
 	for {
 		if len(deltas) > 0 {
 			if o, ok := p.bases.get(baseKey{p, offset}); ok {
@@ -94,23 +98,26 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 		if h.size > MaxInMemory || (limit > 0 && h.size > limit && !h.isDelta()) {
 			return gitobj.Object{}, tree.ErrTooLarge
 		}
-		data, err := f.bytes(body, h.size)
-		if err != nil {
-			return gitobj.Object{}, err
+		at := link{offset: offset}
+		if !h.isDelta() || len(deltas) == 0 || kept+h.size <= heldDeltas {
+			if at.delta, err = f.bytes(body, h.size); err != nil {
+				return gitobj.Object{}, err
+			}
 		}
 		if !h.isDelta() {
-			base = gitobj.Object{Type: h.kind, Data: data}
+			base = gitobj.Object{Type: h.kind, Data: at.delta}
 			if len(deltas) > 0 {
 				p.bases.put(baseKey{p, offset}, base)
 			}
 			break
 		}
 		if len(deltas) == 0 {
-			if err := fits(data, limit); err != nil {
+			if err := fits(at.delta, limit); err != nil {
 				return gitobj.Object{}, err
 			}
 		}
-		if deltas, at = append(deltas, data), append(at, offset); len(deltas) > maxChain {
+		kept += int64(len(at.delta))
+		if deltas = append(deltas, at); len(deltas) > maxChain {
 			return gitobj.Object{}, errors.New("a chain of deltas is too long")
 		}
 		if offset = h.base; h.kind == plumbing.REFDeltaObject {
@@ -120,13 +127,35 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 			}
 		}
 	}
+	return p.patched(base, deltas, f, scratch)
+}
+
+// link is a delta of a chain; its text is nil where it is to be read when it is needed.
+type link struct {
+	offset int64
+	delta  []byte
+}
+
+// patched is what a chain of deltas, the last first, makes of a base.
+func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *[]byte) (gitobj.Object, error) {
 	for i := len(deltas) - 1; i >= 0; i-- {
+		at := deltas[i]
+		if at.delta == nil {
+			h, body, err := p.raw(at.offset, scratch)
+			if err == nil {
+				at.delta, err = f.bytes(body, h.size)
+			}
+			if err != nil {
+				return gitobj.Object{}, err
+			}
+		}
 		var err error
-		if base.Data, err = patch(base.Data, deltas[i]); err != nil {
+		if base.Data, err = patch(base.Data, at.delta); err != nil {
 			return gitobj.Object{}, err
 		}
+		deltas[i].delta = nil
 		if i > 0 {
-			p.bases.put(baseKey{p, at[i]}, base)
+			p.bases.put(baseKey{p, at.offset}, base)
 		}
 	}
 	return base, nil

@@ -21,10 +21,13 @@ import (
 // memory and no more.
 type resolver struct {
 	pack pack
-	// Deltas by where their base begins, sorted, and by their base's name.
+	// Deltas by where their base begins, sorted.
 	onOffset []*entry
-	onName   map[tree.Hash][]*entry
-	done     atomic.Int64
+	// Deltas by their base's name; mu guards it. Who comes to a base first takes its own out:
+	// a pack may have one object millions of times.
+	mu     sync.Mutex
+	onName map[tree.Hash][]*entry
+	done   atomic.Int64
 	// total is what the pack has so far, large what is made in large pieces. big is held by the one chain
 	// at a time that has much of it in memory.
 	total atomic.Int64
@@ -91,7 +94,14 @@ func (t *intake) resolve() error {
 	slices.SortFunc(r.onOffset, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.offset, b.offset))
 	})
-	bases = slices.DeleteFunc(bases, func(e *entry) bool { return !r.carries(e) })
+	named := map[tree.Hash]bool{}
+	bases = slices.DeleteFunc(bases, func(e *entry) bool {
+		carries := len(r.standingOn(e)) > 0 || len(r.onName[e.hash]) > 0 && !named[e.hash]
+		if carries && len(r.onName) > 0 {
+			named[e.hash] = true
+		}
+		return !carries
+	})
 	var next atomic.Int64
 	var group errgroup.Group
 	for range runtime.GOMAXPROCS(0) {
@@ -117,9 +127,13 @@ func (t *intake) resolve() error {
 	return nil
 }
 
-// carries reports whether deltas stand on an object.
-func (r *resolver) carries(e *entry) bool {
-	return len(r.standingOn(e)) > 0 || len(r.onName[e.hash]) > 0
+// onNameOf are the deltas that name a base, for the first who asks.
+func (r *resolver) onNameOf(h tree.Hash) []*entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.onName[h]
+	delete(r.onName, h)
+	return list
 }
 
 func (r *resolver) standingOn(e *entry) []*entry {
@@ -147,7 +161,7 @@ func (r *resolver) from(base *entry) error {
 	if err != nil {
 		return err
 	}
-	return r.above(base, gitobj.Object{Type: base.kind, Data: data}, f, &h, 0)
+	return r.above(base, gitobj.Object{Type: base.kind, Data: data}, f, &h, stand{0, base.size})
 }
 
 func (r *resolver) body(e *entry, f *inflater) ([]byte, error) {
@@ -163,15 +177,25 @@ func (r *resolver) body(e *entry, f *inflater) ([]byte, error) {
 	return f.bytes(body, h.size)
 }
 
+// stand is how many deltas an object stands on, and how many bytes they and what they make
+// have: what reading it takes.
+type stand struct {
+	deltas int
+	bytes  int64
+}
+
 // above names what stands on an object, and what stands on that. It gives the
 // object's room back: before the last that stands on it is followed, so that a
 // chain without branches has two objects in memory, however long it is.
-func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, room *held, depth int) error {
-	if depth > maxChain {
+func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, room *held, on stand) error {
+	if on.deltas > maxChain {
 		return errors.New("a chain of deltas is too long")
 	}
+	if on.bytes > maxStand {
+		return fmt.Errorf("%w: an object stands on deltas that make more than %d bytes", gitobj.ErrPackTooLarge, int64(maxStand))
+	}
 	size, kind := int64(len(o.Data)), o.Type
-	list := slices.Concat(r.standingOn(of), r.onName[of.hash])
+	list := slices.Concat(r.standingOn(of), r.onNameOf(of.hash))
 	for i, d := range list {
 		if !d.claimed.CompareAndSwap(false, true) {
 			continue // its base is in the pack twice
@@ -186,7 +210,8 @@ func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, room *held, de
 			o.Data = nil
 			room.bytes, size = room.bytes-size, 0
 		}
-		if err := r.above(d, gitobj.Object{Type: kind, Data: data}, f, room, depth+1); err != nil {
+		higher := stand{on.deltas + 1, on.bytes + d.size + int64(len(data))}
+		if err := r.above(d, gitobj.Object{Type: kind, Data: data}, f, room, higher); err != nil {
 			return err
 		}
 	}

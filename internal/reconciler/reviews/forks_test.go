@@ -2,6 +2,7 @@ package reviews
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -96,9 +97,13 @@ func TestForksWaitForWhatTheForgeBears(t *testing.T) {
 
 	crowded := s.fake.Add(forgetest.Pull{Author: "mallory", Branch: "crowded", Base: "main", Fork: true})
 	second := s.head(crowded, map[string]string{"intents/vision/a2.yaml": intent("a2", 1)})
-	for range 30 {
-		s.fake.Say(crowded, "mallory", "first")
-	}
+	s.fake.Fault(func(w http.ResponseWriter, r *http.Request) bool {
+		fails := r.Method == http.MethodGet && strings.Contains(r.URL.Path, fmt.Sprintf("/%d/", crowded)) // its comments
+		if fails {
+			w.WriteHeader(http.StatusConflict)
+		}
+		return fails
+	})
 	third := s.ask(map[string]string{"intents/vision/a3.yaml": intent("a3", 1)})
 	s.at = s.at.Add(time.Minute)
 	pass()
@@ -106,4 +111,49 @@ func TestForksWaitForWhatTheForgeBears(t *testing.T) {
 		t.Errorf("the crowded one: %v", list)
 	}
 	s.expect(third, "pending success", "1 place")
+}
+
+// Who opens hundreds of pull requests from forks and pushes to all of them again and again
+// has the forge asked as little as few would, and others do not wait for them: those of the
+// repository's own branches come first, and of the forks those whose author has fewest.
+func TestForksCrowdNobodyOut(t *testing.T) {
+	s := newStory(t)
+	s.rounds()
+	const forks = 300
+	var numbers []int64
+	for i := range forks {
+		numbers = append(numbers, s.fake.Add(forgetest.Pull{Author: "mallory", Branch: fmt.Sprintf("b%d", i), Base: "main", Fork: true}))
+	}
+	push := func(turn int) {
+		for i, n := range numbers {
+			s.fake.Change(n, func(p *forgetest.Pull) { p.Head = fmt.Sprintf("%040x", turn*forks+i+1) })
+		}
+	}
+	push(0)
+	fork := s.fake.Add(forgetest.Pull{Author: "ada", Branch: "ask", Base: "main", Fork: true})
+	named := s.head(fork, map[string]string{"intents/vision/a1.yaml": intent("a1", 1)})
+	s.fake.Say(fork, "grace", "/plan "+named)
+	own := s.fake.Add(forgetest.Pull{Author: "ada", Branch: "own", Base: "main"})
+	s.head(own, map[string]string{"intents/vision/a2.yaml": intent("a2", 1)})
+
+	before := s.fake.Requests()
+	if _, err := s.reviews.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(own, "pending success", "1 place")
+	if list := s.fake.Statuses(named); len(list) == 0 || list[len(list)-1].State != "success" {
+		t.Errorf("the fork whose head was named: %v", list)
+	}
+	first := s.fake.Requests() - before
+	for turn := range 5 {
+		push(turn + 1)
+		s.at = s.at.Add(10 * time.Second)
+		if _, err := s.reviews.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := (forks + 2 + 1) / 2 // pages of two
+	if later := s.fake.Requests() - before - first; first > lists+150 || later > 5*lists+60 {
+		t.Errorf("the first look took %d requests, five more %d; of those %d are for a list of pull requests", first, later, lists)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -67,7 +69,8 @@ type Reviews struct {
 	wake   chan struct{}
 	open   map[int64]*entry
 	merged map[int64]*merged
-	looked tree.Hash // the inputs up to which merged pull requests were looked for
+	looked tree.Hash     // the inputs up to which merged pull requests were looked for
+	asking *rate.Limiter // of requests for forks
 }
 
 // Common is what the reviews of several repositories share, so that many cost what one
@@ -129,7 +132,7 @@ func New(o Options) *Reviews {
 	if o.Common == nil {
 		o.Common = NewCommon(o.Repo)
 	}
-	r := &Reviews{Common: o.Common, opts: o, wake: make(chan struct{}, 1)}
+	r := &Reviews{Common: o.Common, opts: o, wake: make(chan struct{}, 1), asking: rate.NewLimiter(rate.Every(eachRequest), atOnce)}
 	r.forget()
 	return r
 }
@@ -226,6 +229,7 @@ func (r *Reviews) pass(ctx context.Context) (next time.Duration, err error) {
 	if err != nil {
 		return next, err
 	}
+	r.inTurn(list)
 	view := r.opts.View()
 	var errs []error
 	here := map[int64]bool{}
@@ -323,7 +327,7 @@ func unready(v *reconciler.View) string {
 	case v.Trouble != "":
 		return "the daemon is in trouble"
 	case v.Deaf:
-		return "fewer than half of the providers are heard"
+		return "fewer than half of the providers report"
 	}
 	return ""
 }
