@@ -62,11 +62,11 @@ func (c Config) Complete(remote string) (Config, error) {
 		c.Repo = repo
 	}
 	if strings.Count(c.Repo, "/") < 1 || (c.Kind != GitLab && strings.Count(c.Repo, "/") != 1) {
-		return c, fmt.Errorf("the repository's name on the forge cannot be told from %s: name it as owner/name", redact(remote))
+		return c, fmt.Errorf("cannot determine the repository's name on the forge from %s: name it as owner/name", redact(remote))
 	}
 	if c.URL == "" {
 		if host == "" {
-			return c, fmt.Errorf("the forge's URL cannot be told from %s: name it", redact(remote))
+			return c, fmt.Errorf("cannot determine the forge's URL from %s: name it", redact(remote))
 		}
 		c.URL = defaultURL(c.Kind, host, strings.HasPrefix(remote, "http://"))
 	}

@@ -12,8 +12,8 @@ import (
 const PlanCommand = "/plan"
 
 const (
-	// askPages bounds how many pages of comments are looked through for it, and
-	// maxAskers the people who are looked up.
+	// askPages bounds how many of the newest pages of comments are looked through for it,
+	// and maxAskers the people who are looked up.
 	askPages  = 10
 	maxAskers = 8
 	// edited is how much later than it was written a comment counts as edited:
@@ -66,13 +66,43 @@ func namesHead(body, head string) bool {
 	return len(head) >= 40 && strings.TrimRight(first, " \r") == PlanCommand+" "+head
 }
 
-// AskPages reads a list of comments for Askers: to its end, but no further than
-// some pages, of which there may be as many as anybody wants. pages is how many
-// were read.
-func AskPages[T any](get func(page int) (list []*T, next int, err error)) (all []*T, pages int, err error) {
-	all, err = upTo(askPages, func(page int) ([]*T, int, error) {
+// Newest reads a list that begins with the newest, and no more of it than some pages, of
+// which there may be as many as anybody wants: what strangers write hides nothing that was
+// written after it. all begins with the oldest of what was read; pages is how many were.
+func Newest[T any](get func(page int) (list []*T, next int, err error)) (all []*T, pages int, err error) {
+	for page := 1; page > 0 && pages < askPages && len(all) < askPages*PageSize; {
+		list, next, err := get(page)
 		pages++
-		return get(page)
-	})
-	return all, pages, err
+		if err != nil {
+			return nil, pages, err
+		}
+		if all = append(all, Present(list)...); next <= page {
+			break
+		}
+		page = next
+	}
+	slices.Reverse(all)
+	return all, pages, nil
+}
+
+// NewestOfOldest is Newest of a list that begins with the oldest: get returns the number of
+// its last page too, 0 where it has one.
+func NewestOfOldest[T any](get func(page int) (list []*T, last int, err error)) (all []*T, pages int, err error) {
+	first, last, err := get(1)
+	if err != nil {
+		return nil, 1, err
+	}
+	pages = 1
+	for page := last; page > 1 && pages < askPages && len(all) < askPages*PageSize; page-- {
+		list, _, err := get(page)
+		pages++
+		if err != nil {
+			return nil, pages, err
+		}
+		all = append(Present(list), all...)
+	}
+	if last <= pages {
+		all = append(Present(first), all...)
+	}
+	return all, pages, nil
 }

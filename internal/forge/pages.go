@@ -18,7 +18,8 @@ func Pages[T any](get func(page int) (list []*T, next int, err error)) ([]*T, er
 	return upTo(maxPages, get)
 }
 
-// upTo is Pages with another bound.
+// upTo is Pages with another bound. Pages that are larger than they were asked for count for
+// as many as they are.
 func upTo[T any](most int, get func(page int) (list []*T, next int, err error)) ([]*T, error) {
 	var all []*T
 	page := 1
@@ -28,12 +29,15 @@ func upTo[T any](most int, get func(page int) (list []*T, next int, err error)) 
 			return nil, err
 		}
 		all = append(all, Present(list)...)
+		if len(all) > most*PageSize {
+			break
+		}
 		if next <= page {
 			return all, nil
 		}
 		page = next
 	}
-	return nil, fmt.Errorf("%w: a list has more than %d pages", ErrUnavailable, most)
+	return nil, fmt.Errorf("%w: a list has more than %d pages of %d", ErrUnavailable, most, PageSize)
 }
 
 // Present are the entries of a list that are not null: a forge, or who stands in

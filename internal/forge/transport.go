@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/forge/jsonbound"
 )
 
 // Limits bound what the transport does. Zero values are those of production.
@@ -29,8 +31,10 @@ type Limits struct {
 	Backoff time.Duration
 	// Timeout bounds each request. Default 30 s.
 	Timeout time.Duration
-	// Bytes bounds each answer. Default 32 MiB.
-	Bytes int64
+	// Bytes bounds each answer. Default 32 MiB. Objects and Values bound what it decodes to:
+	// its objects, and the values of its lists and objects. Defaults 40,000 and 1,000,000.
+	Bytes           int64
+	Objects, Values int
 	// Now and Sleep are the clock; defaults the real one.
 	Now   func() time.Time
 	Sleep func(context.Context, time.Duration) error
@@ -51,6 +55,12 @@ func (l *Limits) setDefaults() {
 	}
 	if l.Bytes <= 0 {
 		l.Bytes = 32 << 20
+	}
+	if l.Objects <= 0 {
+		l.Objects = 40_000
+	}
+	if l.Values <= 0 {
+		l.Values = 1_000_000
 	}
 	if l.Now == nil {
 		l.Now = time.Now
@@ -197,7 +207,8 @@ func (t *transport) send(r *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	resp.Body = &bounded{body: resp.Body, left: t.config.Limits.Bytes, done: cancel}
+	l := &t.config.Limits
+	resp.Body = &bounded{body: resp.Body, text: jsonbound.New(resp.Body, l.Objects, l.Values, errTooMuch), left: l.Bytes, most: l.Bytes, done: cancel}
 	listen(r.Context(), resp)
 	if t.config.Answer != nil {
 		t.config.Answer(resp)
@@ -291,21 +302,30 @@ func rewind(r *http.Request) error {
 	return err
 }
 
-// bounded is an answer that ends with an error where it is too long.
+// ErrTooLarge is of an answer that is larger than is read; it is an ErrUnavailable.
+var ErrTooLarge = fmt.Errorf("%w: its answer is too large", ErrUnavailable)
+
+// errTooMuch is of an answer of which each few bytes would become a struct.
+var errTooMuch = fmt.Errorf("%w: it has too many values", ErrTooLarge)
+
+// bounded is an answer that ends with an error where it is too long, or is of too many
+// values.
 type bounded struct {
 	body io.ReadCloser
+	text io.Reader // of body
 	left int64
+	most int64
 	done func()
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		if n, err := b.body.Read(p[:min(1, len(p))]); n == 0 {
+		if n, err := b.text.Read(p[:min(1, len(p))]); n == 0 {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w: its answer is too long", ErrUnavailable)
+		return 0, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, b.most)
 	}
-	n, err := b.body.Read(p[:min(int64(len(p)), b.left)])
+	n, err := b.text.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
 }

@@ -3,6 +3,7 @@ package forges
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -112,13 +113,57 @@ func TestNamedIsBounded(t *testing.T) {
 		if got, err := f.Named(t.Context(), n, head); err != nil || got.By != "grace" {
 			t.Errorf("got %+v, %v, want grace", got, err)
 		}
-		for range 10 { // pages of two here
+		for range 21 { // pages of two here, of which ten are read
 			fake.Say(n, "mallory", "first")
 		}
-		if _, err := f.Named(t.Context(), n, head); err == nil || !strings.Contains(err.Error(), "more than 10 pages") {
-			t.Errorf("got %v, want a bound", err)
+		before = fake.Requests()
+		if got, err := f.Named(t.Context(), n, head); err != nil || got.By != "" || fake.Requests()-before > 10 {
+			t.Errorf("got %+v, %v with %d requests, want the newest ten pages alone", got, err, fake.Requests()-before)
+		}
+		// Who writes much before or after others keeps nobody from naming a head.
+		fake.Say(n, "grace", "/plan "+head)
+		for range 3 {
+			fake.Say(n, "mallory", "last")
+		}
+		if got, err := f.Named(t.Context(), n, head); err != nil || got.By != "grace" {
+			t.Errorf("got %+v, %v, want grace", got, err)
 		}
 	})
+}
+
+// Gitea gives all comments at once. Where they are more than is read, those of the last day,
+// hour or minutes are.
+func TestNamedAmongMoreThanIsRead(t *testing.T) {
+	var asked []string
+	long := fmt.Sprintf(`{"user": {"id": 2, "login": "mallory"}, "body": %q}`, strings.Repeat("x", 60_000))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch at := time.Now().UTC().Format(time.RFC3339); {
+		case strings.HasSuffix(r.URL.Path, "/comments"):
+			since := r.URL.Query().Get("since")
+			asked = append(asked, since)
+			many := 600
+			if when, err := time.Parse(time.RFC3339, since); err == nil && time.Since(when) < 2*time.Hour {
+				many = 1
+			}
+			fmt.Fprintf(w, `[%s{"user": {"id": 1, "login": "grace"}, "body": "/plan %s", "created_at": %q, "updated_at": %q}]`, strings.Repeat(long+",", many), head, at, at)
+		case strings.HasSuffix(r.URL.Path, "/teams"):
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case strings.HasSuffix(r.URL.Path, "/assignees"):
+			fmt.Fprint(w, `[{"id": 1, "login": "grace"}]`)
+		default:
+			fmt.Fprintf(w, `{"id": 9, "login": %q}`, forgetest.Me)
+		}
+	}))
+	defer server.Close()
+	f, err := Open(forge.Config{Kind: forge.Gitea, URL: server.URL, Repo: "acme/fleet", TokenFile: "t", Read: func(string) ([]byte, error) { return []byte("t"), nil }}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Named(t.Context(), 1, head)
+	if err != nil || got.By != "grace" || len(asked) != 3 {
+		t.Errorf("got %+v, %v after %d lists, want grace after all, a day's and an hour's", got, err, len(asked))
+	}
 }
 
 // Who may write is the forge's word at the moment.

@@ -244,6 +244,9 @@ func page[T any](r *http.Request, list []T) (part []T, next int) {
 	return list[from:to], next
 }
 
+// pages is how many pages a list has.
+func pages[T any](list []T) int { return max(1, (len(list)+pageMax-1)/pageMax) }
+
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -168,7 +168,7 @@ func githubComments(f *Fake, mux *http.ServeMux, repo string) {
 func githubPage[T any](w http.ResponseWriter, r *http.Request, list []T) {
 	part, next := page(r, list)
 	if next > 0 {
-		w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?page=%d>; rel="next"`, r.Host, r.URL.Path, next))
+		w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?page=%d>; rel="next", <http://%[1]s%[2]s?page=%[4]d>; rel="last"`, r.Host, r.URL.Path, next, pages(list)))
 	}
 	answer(w, http.StatusOK, part)
 }

@@ -3,6 +3,7 @@ package forgetest
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -125,6 +126,9 @@ func gitlabComments(f *Fake, mux *http.ServeMux, project string) {
 					ID: c.ID, Body: c.Body, Author: sdk.NoteAuthor{ID: int64(f.person(c.Author) + 1), Username: c.Author},
 					CreatedAt: &written, UpdatedAt: &changed,
 				})
+			}
+			if r.URL.Query().Get("sort") == "desc" {
+				slices.Reverse(list)
 			}
 			gitlabPage(w, r, list)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -101,10 +102,18 @@ func (g *Gitea) permitted(c *sdk.Client, asked []forge.Word) (forge.Naming, erro
 	return out, nil
 }
 
-// comments are those of a pull request: the list has no pages here.
+// comments are those of a pull request. The list has no pages here: where it is larger than
+// an answer may be, those that were written or changed of late.
 func (g *Gitea) comments(c *sdk.Client, number int64) ([]*sdk.Comment, error) {
-	list, resp, err := c.ListIssueComments(g.owner, g.repo, number, sdk.ListIssueCommentOptions{})
-	return forge.Present(list), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
+	var o sdk.ListIssueCommentOptions
+	for _, late := range [...]time.Duration{24 * time.Hour, time.Hour, 5 * time.Minute, 0} {
+		list, resp, err := c.ListIssueComments(g.owner, g.repo, number, o)
+		if late == 0 || !errors.Is(err, forge.ErrTooLarge) {
+			return forge.Present(list), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
+		}
+		o.Since = time.Now().Add(-late)
+	}
+	return nil, nil // the last of them returned
 }
 
 // Comment implements forge.Forge.

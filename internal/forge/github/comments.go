@@ -26,7 +26,10 @@ func (g *GitHub) Named(ctx context.Context, number int64, head string) (forge.Na
 	if err != nil {
 		return forge.Naming{}, err
 	}
-	list, requests, err := forge.AskPages(g.comments(ctx, number))
+	list, requests, err := forge.NewestOfOldest(func(page int) ([]*sdk.IssueComment, int, error) {
+		list, resp, err := g.page(ctx, number, page)
+		return list, last(resp), err
+	})
 	if err != nil {
 		return forge.Naming{}, err
 	}
@@ -53,12 +56,18 @@ func (g *GitHub) Named(ctx context.Context, number int64, head string) (forge.Na
 	return forge.Naming{Requests: requests}, nil
 }
 
-// comments gets a page of a pull request's comments.
+// comments gets a page of a pull request's comments, for Pages.
 func (g *GitHub) comments(ctx context.Context, number int64) func(page int) ([]*sdk.IssueComment, int, error) {
 	return func(page int) ([]*sdk.IssueComment, int, error) {
-		list, resp, err := g.client.Issues.ListComments(ctx, g.owner, g.repo, int(number), &sdk.IssueListCommentsOptions{ListOptions: pageOf(page)})
-		return list, next(resp), wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
+		list, resp, err := g.page(ctx, number, page)
+		return list, next(resp), err
 	}
+}
+
+// page of a pull request's comments, the oldest on the first.
+func (g *GitHub) page(ctx context.Context, number int64, page int) ([]*sdk.IssueComment, *sdk.Response, error) {
+	list, resp, err := g.client.Issues.ListComments(ctx, g.owner, g.repo, int(number), &sdk.IssueListCommentsOptions{ListOptions: pageOf(page)})
+	return list, resp, wrap(fmt.Sprintf("list the comments of pull request %d", number), resp, err)
 }
 
 // Comment implements forge.Forge.

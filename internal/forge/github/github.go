@@ -57,6 +57,13 @@ func next(resp *sdk.Response) int {
 	return resp.NextPage
 }
 
+func last(resp *sdk.Response) int {
+	if resp == nil {
+		return 0
+	}
+	return resp.LastPage
+}
+
 func pageOf(n int) sdk.ListOptions { return sdk.ListOptions{Page: n, PerPage: forge.PageSize} }
 
 // Open implements forge.Forge.

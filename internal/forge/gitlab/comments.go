@@ -27,7 +27,7 @@ func (g *GitLab) Named(ctx context.Context, number int64, head string) (forge.Na
 	if err != nil {
 		return forge.Naming{}, err
 	}
-	list, requests, err := forge.AskPages(g.notes(ctx, number))
+	list, requests, err := forge.Newest(g.notes(ctx, number, "desc"))
 	if err != nil {
 		return forge.Naming{}, err
 	}
@@ -61,11 +61,11 @@ func (g *GitLab) Named(ctx context.Context, number int64, head string) (forge.Na
 	return forge.Naming{Requests: requests}, nil
 }
 
-// notes gets a page of a merge request's comments.
-func (g *GitLab) notes(ctx context.Context, number int64) func(page int) ([]*sdk.Note, int, error) {
+// notes gets a page of a merge request's comments, the oldest first (asc) or last (desc).
+func (g *GitLab) notes(ctx context.Context, number int64, sort string) func(page int) ([]*sdk.Note, int, error) {
 	return func(page int) ([]*sdk.Note, int, error) {
 		list, resp, err := g.client.Notes.ListMergeRequestNotes(g.config.Repo, number, &sdk.ListMergeRequestNotesOptions{
-			ListOptions: pageOf(page), OrderBy: sdk.Ptr("created_at"), Sort: sdk.Ptr("asc"),
+			ListOptions: pageOf(page), OrderBy: sdk.Ptr("created_at"), Sort: &sort,
 		}, sdk.WithContext(ctx))
 		return list, next(resp), wrap(fmt.Sprintf("list the comments of merge request %d", number), resp, err)
 	}
@@ -77,7 +77,7 @@ func (g *GitLab) Comment(ctx context.Context, number int64, marker, body string)
 	if err != nil {
 		return false, err
 	}
-	list, err := forge.Pages(g.notes(ctx, number))
+	list, err := forge.Pages(g.notes(ctx, number, "asc"))
 	if err != nil {
 		return false, err
 	}
