@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,7 +212,7 @@ func (c *checker) resourceNames(p place, r v1alpha1.Resources) {
 		case strings.Trim(name, "\u00a0") != name:
 			c.keyf(p.in(name), "BadName", "unknown resource %q: a no-break space (U+00A0) is next to %s, as web pages have it; write a plain space", name, strings.Trim(name, "\u00a0"))
 		default:
-			if near := nearest.Of(name, known); near != "" {
+			if near := cmp.Or(advice.Resource(name), nearest.Of(name, known)); near != "" {
 				c.keyf(p.in(name), "BadName", "unknown resource %q (did you mean %q?)", name, near)
 				continue
 			}
@@ -320,8 +322,8 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 		switch {
 		case u.MaxUnavailable == nil && u.MoveAfter.Duration == 0:
 			c.errorf(p.in("update"), "BadValue", "spec.update is empty; write maxUnavailable: <replicas without capacity during a change>, or moveAfter: <how long a lost replica of a gang waits>")
-		case u.MoveAfter.Duration > 0 && (s.Gang != nil && !*s.Gang || s.Split != nil):
-			c.warnf(p.in("update", "moveAfter"), "NoEffect", "spec.update.moveAfter has no effect with gang: false or a split: replicas that are lost are placed one by one")
+		case u.MoveAfter.Duration > 0 && (s.Gang != nil && !*s.Gang || s.Split != nil && (s.Placement.Within == nil || s.Placement.Within.Policy != "" && s.Placement.Within.Policy != v1alpha1.WithinRequired)):
+			c.warnf(p.in("update", "moveAfter"), "NoEffect", "spec.update.moveAfter has no effect with gang: false, or with a split without placement.within: {policy: Required}: replicas that are lost are placed one by one")
 		}
 		if steps && most == 0 && s.Split != nil {
 			c.warnf(p.in("update", "maxUnavailable"), "NoEffect", "spec.update.maxUnavailable: 0 does not hold for a replica put together from parts (spec.split): its old parts go as the new ones are placed, one replica after the other")
@@ -337,6 +339,8 @@ func (c *checker) small(p place, s *v1alpha1.IntentSpec) {
 	if s.SLA != nil && s.SLA.Availability != nil {
 		if a := s.SLA.Availability; a.Sign() <= 0 || a.Cmp(v1alpha1.DecimalFromInt(100)) > 0 {
 			c.errorf(p.in("sla", "availability"), "BadValue", "spec.sla.availability: %s is not a percentage", a)
+		} else if a.Cmp(v1alpha1.DecimalFromInt(1)) <= 0 {
+			c.warnf(p.in("sla", "availability"), "Unlikely", "spec.sla.availability: %s is a percentage; write 99.9 for three nines", a)
 		}
 	}
 }
@@ -347,18 +351,22 @@ func (c *checker) placement(p place, pl *v1alpha1.Placement) model.Predicate {
 	}
 	c.ratio(p.in("minReliability"), pl.MinReliability)
 	c.domains(p, domains.Of(pl, c.doc != nil && c.doc.Text("spec", "placement", "spread", "by") != "")) // one entry instead of a list
+	for _, at := range domains.NoSkew(pl, c.doc, p) {
+		c.warnf(at, "NoEffect", "%s: 0 counts as 1, the least there is; write 1, or leave it out", place(at))
+	}
 	for i, name := range pl.Together {
-		for _, other := range pl.Apart {
-			if name == other {
-				c.errorf(p.in("together", i), "BadValue", "%s stands under both together and apart", name)
-			}
+		if slices.Contains(pl.Apart, name) {
+			c.errorf(p.in("together", i), "BadValue", "%s: %s is named in placement.apart too; take it out of one of the two", p.in("together", i), name)
+		}
+	}
+	for i, name := range pl.Architectures {
+		if known := advice.Architecture(name); known != "" {
+			c.warnf(p.in("architectures", i), "UnknownArchitecture", "%s: unknown architecture %q; Kubernetes calls it %s", p.in("architectures", i), name, known)
 		}
 	}
 	for i, name := range pl.Providers.Allow {
-		for _, other := range pl.Providers.Deny {
-			if name == other {
-				c.warnf(p.in("providers", "allow", i), "NoEffect", "%s is allowed and denied; deny wins", name)
-			}
+		if slices.Contains(pl.Providers.Deny, name) {
+			c.warnf(p.in("providers", "allow", i), "NoEffect", "%s is allowed and denied; deny wins", name)
 		}
 	}
 	if strings.TrimSpace(pl.Where) == "" {

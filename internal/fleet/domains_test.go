@@ -30,6 +30,8 @@ func TestDomains_WrongValues(t *testing.T) {
 		"spread, no label":    {"spread: [{by: label}]", "spec.placement.spread[0].label is missing"},
 		"spread, no kind":     {"spread: [{maxSkew: 1}]", "spec.placement.spread[0]"},
 		"spread, negative":    {"spread: [{by: zone, maxSkew: -1}]", "spec.placement.spread[0].maxSkew: -1 is less than 0"},
+		"spread, no skew":     {"spread: [{by: zone}, {by: region, maxSkew: 0}]", "spec.placement.spread[1].maxSkew: 0 counts as 1, the least there is; write 1, or leave it out"},
+		"spread, one, none":   {"spread: {by: zone, maxSkew: 0}", "spec.placement.spread.maxSkew: 0 counts as 1"},
 		"provider":            {"within: {by: provider}", ""},
 		"label":               {"within: {by: label, label: topology.kubernetes.io/rack, policy: Preferred}", ""},
 		"none":                {"within: {policy: None}\n    spread: {by: region}", ""},

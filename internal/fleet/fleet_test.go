@@ -402,7 +402,7 @@ func TestSiblingsThatContradict(t *testing.T) {
 	want := []string{
 		"intents/vision/d.yaml:4:49: spec.placement.apart[0]: d must be together with b, by what placement.together says of them or of others between them; take one of the two out",
 		"intents/vision/e.yaml:4:52: spec.placement.together[0] goes round: e → f → e; to name it on one side is enough, and with both none of them is placed before the other",
-		"intents/vision/e.yaml:4:55: spec.placement.together[1]: nlp/x is not the name of an intent; those of tenant vision can be named, without it: where another tenant's run is not told",
+		"intents/vision/e.yaml:4:55: spec.placement.together[1]: nlp/x is not the name of an intent; write the bare name of an intent of tenant vision; those of other tenants cannot be named",
 		"intents/vision/f.yaml:4:52: spec.placement.together[0] goes round: f → e → f; to name it on one side is enough, and with both none of them is placed before the other",
 	}
 	var got []string

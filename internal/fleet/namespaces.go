@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/wildcards"
 )
 
 // claims says which tenant may offload which namespace. An exact claim beats a
@@ -13,6 +14,7 @@ import (
 type claims struct {
 	exact    map[string]string // namespace → tenant; "" when several claim it
 	patterns []claim
+	index    *wildcards.Set    // of patterns
 	liqo     map[string]string // namespaces in which a cluster's Liqo works → cluster
 }
 
@@ -73,10 +75,15 @@ func claimsOf(tenants map[string]*v1alpha1.Tenant) (*claims, []overlap) {
 			}
 		}
 	}
+	texts := make([]string, len(patterns))
 	for i, e := range patterns {
+		texts[i] = e.text
+	}
+	c.index = wildcards.NewSet(texts)
+	for _, e := range patterns {
 		cl := claim{tenant: e.tenant, pattern: e.text}
-		for j, o := range patterns {
-			if i != j && o.tenant != e.tenant && intersect(e.text, o.text) {
+		for _, i := range c.index.Meeting(e.text) {
+			if o := patterns[i]; o.tenant != e.tenant {
 				cl.void = true
 				found = append(found, overlap{e.tenant, o.tenant, e.index, fmt.Sprintf("pattern %s overlaps %s of tenant %s; narrow one of them, until then neither holds", e.text, o.text, o.tenant)})
 				break
@@ -85,6 +92,15 @@ func claimsOf(tenants map[string]*v1alpha1.Tenant) (*claims, []overlap) {
 		c.patterns = append(c.patterns, cl)
 	}
 	return c, found
+}
+
+// matching are the patterns that a namespace matches, in their order.
+func (c *claims) matching(namespace string) []claim {
+	var out []claim
+	for _, i := range c.index.Meeting(namespace) {
+		out = append(out, c.patterns[i])
+	}
+	return out
 }
 
 // entitled says why a tenant may not offload a namespace, "" when it may.
@@ -104,8 +120,8 @@ func (c *claims) entitled(tenant, namespace string) string {
 		}
 		return fmt.Sprintf("namespace %s belongs to tenant %s", namespace, who)
 	}
-	for _, p := range c.patterns {
-		if p.tenant == tenant && intersect(p.pattern, namespace) {
+	for _, p := range c.matching(namespace) {
+		if p.tenant == tenant {
 			if p.void {
 				return fmt.Sprintf("namespace %s: tenant %s's pattern %s overlaps another tenant's", namespace, tenant, p.pattern)
 			}
@@ -113,29 +129,4 @@ func (c *claims) entitled(tenant, namespace string) string {
 		}
 	}
 	return fmt.Sprintf("tenant %s may not offload namespace %s; list it under spec.namespaces of %s/%s.yaml", tenant, namespace, tenantsDir, tenant)
-}
-
-// intersect reports whether two patterns (a name is a pattern without *) have
-// a name in common. Patterns are at most 63 characters, so the quadratic table
-// is small.
-func intersect(a, b string) bool {
-	row := make([]bool, len(b)+1)
-	next := make([]bool, len(b)+1)
-	// row[j]: a[i:] and b[j:] have a name in common, from the ends backwards.
-	for i := len(a); i >= 0; i-- {
-		for j := len(b); j >= 0; j-- {
-			switch {
-			case i == len(a) && j == len(b):
-				next[j] = true
-			case i < len(a) && a[i] == '*':
-				next[j] = row[j] || j < len(b) && next[j+1]
-			case j < len(b) && b[j] == '*':
-				next[j] = next[j+1] || i < len(a) && row[j]
-			default:
-				next[j] = i < len(a) && j < len(b) && a[i] == b[j] && row[j+1]
-			}
-		}
-		row, next = next, row
-	}
-	return row[0]
 }

@@ -62,13 +62,11 @@ func (rc *remoteClaims) chosen(own *claims, tenant, remote string) string {
 		return fmt.Sprintf("remote namespace %s belongs to tenant %s", remote, who)
 	}
 	mine := false
-	for _, p := range rc.listed.patterns {
-		if intersect(p.pattern, remote) {
-			if p.tenant != tenant {
-				return fmt.Sprintf("remote namespace %s belongs to tenant %s (%s)", remote, p.tenant, p.pattern)
-			}
-			mine = !p.void
+	for _, p := range rc.listed.matching(remote) {
+		if p.tenant != tenant {
+			return fmt.Sprintf("remote namespace %s belongs to tenant %s (%s)", remote, p.tenant, p.pattern)
 		}
+		mine = !p.void
 	}
 	if who, named := own.exact[remote]; named && who != tenant {
 		return fmt.Sprintf("namespace %s belongs to tenant %s", remote, who)
@@ -104,9 +102,9 @@ func (rc *remoteClaims) longest(remote string) string {
 // covered is another tenant's pattern that a remote namespace matches, nil for
 // none: its tenant might choose that name.
 func (rc *remoteClaims) covered(remote, tenant string) *claim {
-	for i := range rc.listed.patterns {
-		if p := &rc.listed.patterns[i]; p.tenant != tenant && intersect(p.pattern, remote) {
-			return p
+	for _, p := range rc.listed.matching(remote) {
+		if p.tenant != tenant {
+			return &p
 		}
 	}
 	return nil
@@ -127,8 +125,8 @@ func (rc *remoteClaims) byDefault(own *claims, remote string) string {
 		if who, named := own.exact[namespace]; named {
 			return who
 		}
-		for _, p := range own.patterns {
-			if !p.void && intersect(p.pattern, namespace) {
+		for _, p := range own.matching(namespace) {
+			if !p.void {
 				return p.tenant
 			}
 		}
@@ -152,6 +150,7 @@ func (ctx *context) remoteNames(c *checker, in *v1alpha1.ResourceIntent) {
 			if why := ctx.remote.chosen(ctx.claims, ctx.tenantName, remote); remote != "" && why != "" {
 				c.errorf(at("spec", "offload", "namespaces", i, "remoteNamespaceName"), "RemoteNamespaceNotEntitled", "%s", why)
 			}
+		case forbiddenNamespace(n.Name): // it is said already that it is never offloaded
 		case forbiddenNamespace(remote):
 			c.errorf(p, "RemoteNamespaceNotEntitled", "at providers it would be called %s, which belongs to the provider or its tools", remote)
 		default:

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -25,6 +26,9 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 		if renamed && exists(from) && from != in.Metadata.Name {
 			c.errorf(at("metadata", "annotations", v1alpha1.AnnotationRenamedFrom), "RenamedFromExists", "intent %s still exists, so this is no renaming; delete it or remove the annotation", from)
 		}
+		if n := linked().Size(in.Metadata.Name); len(together) > 0 && n > links.MaxGroup {
+			c.errorf(at("spec", "placement", "together"), model.TooManyTogether, "spec.placement.together: %d intents belong together, by what they name and what others do, and at most %d may: one intent with replicas is placed in one domain too (placement.within)", n, links.MaxGroup)
+		}
 		for _, list := range []struct {
 			field string
 			names []string
@@ -35,7 +39,7 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 				case name == in.Metadata.Name:
 					c.errorf(p, "BadValue", "%s: an intent cannot name itself", p)
 				case strings.Contains(name, "/"):
-					c.errorf(p, "BadName", "%s: %s is not the name of an intent; those of tenant %s can be named, without it: where another tenant's run is not told", p, name, tr.against.tenantName)
+					c.errorf(p, "BadName", "%s: %s is not the name of an intent; write the bare name of an intent of tenant %s; those of other tenants cannot be named", p, name, tr.against.tenantName)
 				case !exists(name) && len(tr.frozen) > 0: // a file that cannot be read may hold it
 				case !exists(name):
 					c.warnf(p, "UnknownIntent", "%s: tenant %s has no intent %s%s", p, tr.against.tenantName, name, did(name, linked().Known()))
@@ -44,6 +48,7 @@ func (tr *tenantReading) checkSiblings(in *model.Intent, all []*model.Intent, li
 						circled = true
 						c.warnf(p, "Cycle", "%s goes round: %s; to name it on one side is enough, and with both none of them is placed before the other", p, circle)
 					}
+				case slices.Contains(together, name): // the file by itself says so
 				case linked().Belong(in.Metadata.Name, name):
 					c.errorf(p, "Contradiction", "%s: %s must be together with %s, by what placement.together says of them or of others between them; take one of the two out", p, in.Metadata.Name, name)
 				}

@@ -285,7 +285,13 @@ func (ctx *context) known(c *checker, field, what string, list []string, known m
 	}
 	for i, v := range list {
 		if !known[v] {
-			c.warnf(at("spec", "placement", field, i), "Unknown"+strings.ToUpper(what[:1])+what[1:], "no cluster or flavor in this repo names the %s %s%s", what, v, did(v, sortedKeys(known)))
+			meant := did(v, sortedKeys(known))
+			for _, cl := range ctx.clusters {
+				if strings.EqualFold(cl.Spec.Location.Country, v) {
+					meant = fmt.Sprintf("; %s is a country: write where: 'flavor.location.country == %q'", v, cl.Spec.Location.Country)
+				}
+			}
+			c.warnf(at("spec", "placement", field, i), "Unknown"+strings.ToUpper(what[:1])+what[1:], "no cluster or flavor in this repo names the %s %s%s", what, v, meant)
 		}
 	}
 }

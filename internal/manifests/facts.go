@@ -59,6 +59,47 @@ func (f *Facts) Same(other *Facts) bool {
 	return f.Fleet == other.Fleet && f.Renderer == other.Renderer && maps.EqualFunc(f.Clusters, other.Clusters, sameCluster)
 }
 
+// Covers reports whether what was rendered by f renders alike by another's facts, which name
+// fewer clusters: those that nothing depends on any more.
+func (f *Facts) Covers(other *Facts) bool {
+	if f == nil || other == nil || f.Fleet != other.Fleet || f.Renderer != other.Renderer {
+		return f == other
+	}
+	for name, c := range other.Clusters {
+		if was, known := f.Clusters[name]; !known || !sameCluster(was, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// ProvidersOf are the providers of the contracts that changes make or keep, by consumer.
+func ProvidersOf(changes []model.Change) map[string][]string {
+	out := map[string][]string{}
+	for _, ch := range changes {
+		if ch.After != nil {
+			out[ch.After.Spec.Consumer] = append(out[ch.After.Spec.Consumer], ch.After.Spec.Provider)
+		}
+	}
+	return out
+}
+
+// With is f with those of a consumer's providers that it does not know: the change that
+// makes contracts with them is rendered by these clusters.
+func (f *Facts) With(clusters map[string]*v1alpha1.Cluster, providers []string) *Facts {
+	out := f
+	for _, name := range providers {
+		if f == nil || clusters[name] == nil || out.Clusters[name] != nil {
+			continue
+		}
+		if out == f {
+			out = &Facts{Clusters: maps.Clone(f.Clusters), Fleet: f.Fleet, Renderer: f.Renderer}
+		}
+		out.Clusters[name] = clusters[name]
+	}
+	return out
+}
+
 // sameCluster compares what is rendered of a cluster.
 func sameCluster(a, b *v1alpha1.Cluster) bool {
 	return a == b || a != nil && b != nil && a.Spec.Delivery == b.Spec.Delivery &&

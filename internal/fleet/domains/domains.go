@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
+	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -46,6 +47,23 @@ func Of(pl *v1alpha1.Placement, single bool) []Problem {
 		}
 		if w := pl.Within; w != nil && w.By != "" && w.Policy != v1alpha1.WithinNone && sp.Contradicts(w.By, w.Label) {
 			out = append(out, Problem{[]any{"within"}, fmt.Sprintf(": all replicas in one %s cannot be spread by %s too (placement.spread): take one of the two out, or write within: {policy: None}", w.By, sp.By)})
+		}
+	}
+	return out
+}
+
+// NoSkew are the places in a document where a placement, which stands at one, spreads with
+// maxSkew: 0 written out, which counts as 1. A nil document has none.
+func NoSkew(pl *v1alpha1.Placement, doc *strictyaml.Document, placement []any) (out [][]any) {
+	if doc == nil {
+		return nil
+	}
+	for i := range pl.Spread {
+		one := append(slices.Clone(placement), "spread", "maxSkew") // one entry in place of a list
+		for _, at := range [][]any{one, append(slices.Clone(placement), "spread", i, "maxSkew")} {
+			if pl.Spread[i].MaxSkew == 0 && doc.Text(at...) != "" {
+				out = append(out, at)
+			}
 		}
 	}
 	return out

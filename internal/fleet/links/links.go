@@ -24,6 +24,10 @@ func Find(all []*model.Intent, name string) *model.Intent {
 	return all[i]
 }
 
+// MaxGroup is how many intents may belong together: all of them are looked for a place as one,
+// on one provider after the other.
+const MaxGroup = 64
+
 // Bounds of what is looked for to explain, for all intents of a Graph together.
 const (
 	maxSteps   = 1_000_000 // names followed for circles
@@ -37,6 +41,7 @@ type Graph struct {
 	// group is by name which intents belong together, round which name each other in a
 	// circle: equal numbers do.
 	group, round map[string]int
+	size         map[int]int // of each group, by its number
 	// steps and similar are what may still be looked for.
 	steps, similar int
 	names          []string
@@ -44,7 +49,7 @@ type Graph struct {
 
 // New is the graph of intents that are sorted by name.
 func New(all []*model.Intent) *Graph {
-	g := &Graph{all: all, group: map[string]int{}, round: map[string]int{}, steps: maxSteps, similar: maxSimilar}
+	g := &Graph{all: all, group: map[string]int{}, round: map[string]int{}, size: map[int]int{}, steps: maxSteps, similar: maxSimilar}
 	out, in, both := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	var nodes []string
 	for _, it := range all {
@@ -66,7 +71,11 @@ func New(all []*model.Intent) *Graph {
 		walk(in, name, g.round, i, func(string) {})
 	}
 	for i, name := range nodes {
-		walk(both, name, g.group, i, func(string) {})
+		walk(both, name, g.group, i, func(name string) {
+			if Find(all, name) != nil {
+				g.size[i]++
+			}
+		})
 	}
 	return g
 }
@@ -103,6 +112,16 @@ func (g *Graph) Belong(name, other string) bool {
 	a, is := g.group[name]
 	b, isToo := g.group[other]
 	return is && isToo && a == b
+}
+
+// Size is how many of the intents belong together with one, itself included; 0 where it names
+// nobody and nobody names it.
+func (g *Graph) Size(name string) int {
+	i, is := g.group[name]
+	if !is {
+		return 0
+	}
+	return g.size[i]
 }
 
 // Circle is the shortest way from an intent by another that it names back to it, as a

@@ -118,3 +118,16 @@ func TestGraph_OfWhoNamesEverybody(t *testing.T) {
 		t.Error("a few names are not compared")
 	}
 }
+
+// TestGraph_Size: a group is as many intents as there are in it, whoever names whom; names of
+// nobody are none.
+func TestGraph_Size(t *testing.T) {
+	g := New(intents(6, func(i int) []int {
+		return map[int][]int{0: {1}, 1: {2}, 2: {9}, 4: {5}}[i]
+	}))
+	for i, want := range []int{3, 3, 3, 0, 2, 2} {
+		if n := g.Size(name(i)); n != want {
+			t.Errorf("%s belongs together with %d, want %d", name(i), n, want)
+		}
+	}
+}
