@@ -102,12 +102,25 @@ func Starts(contracts []*v1alpha1.Contract, from, to v1alpha1.Time) []v1alpha1.T
 // contracts are all that hold or have booked it. What is reported of a contract that
 // will have ended does not count.
 func At(f *v1alpha1.Flavor, contracts []*v1alpha1.Contract, at v1alpha1.Time) Member {
+	return takenAt(f, contracts, at, false)
+}
+
+// Later is At of an instant in the future: what is reported of contracts does not count at
+// all then. One that was made smaller counts at its size, whatever its provider still grants
+// it, as one that is being released counts as gone.
+func Later(f *v1alpha1.Flavor, contracts []*v1alpha1.Contract, at v1alpha1.Time) Member {
+	return takenAt(f, contracts, at, true)
+}
+
+func takenAt(f *v1alpha1.Flavor, contracts []*v1alpha1.Contract, at v1alpha1.Time, asSold bool) Member {
 	m := Member{Flavor: f}
 	reported := f.Spec.Held
 	for _, c := range contracts {
 		if TakesAt(c, at) {
 			m.Held = append(m.Held, c)
-			continue
+			if !asSold {
+				continue
+			}
 		}
 		if _, lingers := reported[c.Metadata.Name]; !lingers {
 			if _, lingers = reported[c.Spec.Slice]; !lingers {

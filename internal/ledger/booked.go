@@ -14,10 +14,10 @@ type Sum struct {
 	held v1alpha1.Resources
 }
 
-// SumAt is the sum of all contracts that hold or have booked a flavor, as At and Figures
-// count them.
-func SumAt(f *v1alpha1.Flavor, contracts []*v1alpha1.Contract, at v1alpha1.Time) *Sum {
-	m := At(f, contracts, at)
+// SumAt is the sum of all contracts that hold or have booked a flavor, as Figures count them:
+// of takes what they are at the instant, At or Later.
+func SumAt(of func(*v1alpha1.Flavor, []*v1alpha1.Contract, v1alpha1.Time) Member, f *v1alpha1.Flavor, contracts []*v1alpha1.Contract, at v1alpha1.Time) *Sum {
+	m := of(f, contracts, at)
 	return &Sum{m.Flavor, at, held(m, "")}
 }
 

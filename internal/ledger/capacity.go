@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -19,6 +20,9 @@ var unlimitedWhenAbsent = []string{v1alpha1.Pods, v1alpha1.EphemeralStorage}
 // from the same nodes. Cards are not: each kind of unit is counted by its own
 // flavor.
 var pooled = []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods, v1alpha1.EphemeralStorage}
+
+// IsPooled reports whether flavors of one pool have a resource in common.
+func IsPooled(name string) bool { return slices.Contains(pooled, name) }
 
 // Member is a flavor with the contracts that hold capacity of it.
 type Member struct {

@@ -276,3 +276,35 @@ func TestRules_WhatIsOlderIsCounted(t *testing.T) {
 		t.Errorf("rules %d, %q", c.Decision.Rules, planner.BeyondLimits(&b.W))
 	}
 }
+
+// A TPU's topology is a label of its flavor: slices of another shape with as many chips free
+// are not taken for it, and what is missing is said by the label.
+func TestAccelerators_OfOneTopology(t *testing.T) {
+	const label = "cloud.google.com/gke-tpu-topology"
+	tpus := func(topology string, chips string) []func(*model.Offer) {
+		return []func(*model.Offer){
+			Capacity("cpu=224 memory=1536Gi pods=100 ephemeral-storage=1Ti google.com/tpu=64"), Costs("0", "google.com/tpu="+chips),
+			Spec(func(s *v1alpha1.FlavorSpec) { s.GPU, s.Labels = nil, map[string]string{label: topology} }),
+		}
+	}
+	world := func(wanted string) *Builder {
+		return paris().Drop("paris/h100").Provider("ashburn").Offer("ashburn/v5e-8", tpus("2x4", "1.2")...).Offer("ashburn/v5e-16", tpus("4x4", "1.1")...).
+			Intent("vision/train", With(func(s *v1alpha1.IntentSpec) {
+				s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=24 memory=192Gi pods=2 ephemeral-storage=1Gi google.com/tpu=8")}
+				s.Placement.Labels = map[string]string{label: wanted}
+			}))
+	}
+	for topology, flavor := range map[string]string{"2x4": "v5e-8", "4x4": "v5e-16"} {
+		b := world(topology)
+		p := b.Round()
+		if got := b.Contracts("vision/train"); len(got) != 1 || got[0].Spec.Flavor != flavor || got[0].Spec.Resources["google.com/tpu"] != v1alpha1.AmountOf(8) {
+			t.Errorf("%s: want %s\n%s", topology, flavor, describe(p))
+		}
+		wantOnlyKeeps(t, b)
+	}
+	b := world("4x8")
+	p := b.Round()
+	if d := Of(p, "vision/train"); len(b.Contracts("vision/train")) > 0 || d.Rejected["placement.labels"] != 2 {
+		t.Errorf("4x8: rejected %v\n%s", d.Rejected, describe(p))
+	}
+}

@@ -39,7 +39,7 @@ func (r *round) decide() {
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())
-		if booked := bookAhead(r); !r.displace() && !booked {
+		if booked := bookAhead(r); !r.displace() && !booked && !(len(r.Waiting) > 0 && draft.CountReplaced(&r.Draft)) {
 			break
 		}
 	}

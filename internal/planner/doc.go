@@ -23,6 +23,7 @@
 //	said       what offers fail, in words
 //	rules      where other replicas and intents are, and what keeps one from a provider
 //	place      finds places for what jobs want, and takes them
+//	joint      moves those that belong together as one
 //	formulate  makes what came at once a problem in plain numbers, for batch
 //	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does

@@ -176,8 +176,9 @@ func (t *Trial) doAhead(operation string, n int) bool {
 			return false
 		}
 		r.EditJob(j)
-		ahead.Begin(&r.Placer, j, j.In)
-		ahead.GiveUp(&r.Placer, j)
+		var starts ahead.Starts
+		starts.Begin(&r.Placer, j, j.In)
+		starts.GiveUp(&r.Placer, j)
 	case "cancel":
 		j := pick(slices.DeleteFunc(slices.Clone(r.Jobs), func(j *draft.Job) bool { return len(j.Booked) == 0 }), n)
 		if j == nil {
@@ -221,12 +222,12 @@ var notState = map[string]string{
 	"Waiting": "set by Trial.wait",
 	"Probe":   "set by Trial.Do",
 	"step":    "called, never changed", "Void": "called, never changed", "Looked": "called, never changed",
-	"Made": "counts what was tried", "Parts": "counts what was looked at", "spare": "is spent by trying", "Bill": "is spent before the first mark",
+	"Made": "counts what was tried", "Parts": "counts what was looked at", "spare": "is spent by trying", "searched": "is spent by trying", "searching": "is spent by trying", "searchers": "is spent by trying", "Bill": "is spent before the first mark",
 	"W": "the world", "given": "the world", "Fleet": "the world", "Limits": "the world", "Books": "the world",
 	"Inventory": "compared offer by offer", "Accounts": "compared account by account", "Jobs": "compared job by job", "MappedNow": "compared without what counts nothing",
 	"jobsByName": "an index of Jobs", "Names": "a numbering that only grows", "Nothing": "tasks that only grow in number", "Tally": "the ledger as it was",
 	"Match": "classes by what is asked", "Related": "follows from the intents", "Relatives": "follows from the intents", "Whole": "follows from the offers",
-	"infeasibleUnits": "holds for one number of touches", "called": "follows from what was reported",
+	"infeasibleUnits": "holds for one number of touches", "turns": "made on first use; holds for one number of touches", "called": "follows from what was reported",
 }
 
 // notOfJob are the fields of a job that a rollback may leave.

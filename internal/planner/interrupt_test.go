@@ -108,3 +108,56 @@ func TestSpotInterrupted(t *testing.T) {
 		}
 	})
 }
+
+// Some replicas on demand and the rest at spot price are two intents. Where spot capacity is
+// taken back the rest gives way, and what was bought on demand stays; where it is sold again
+// the rest is placed again.
+func TestSpotInterrupted_OnDemandBaseStays(t *testing.T) {
+	buys := func(classes ...v1alpha1.PriceClass) func(*model.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) { s.Purchase = classes })
+	}
+	b := paris().Offer("paris/h100", spotAt("1.10"))
+	b.Intent("vision/base", Wants(1, "H100"), cheap, Times(2), buys(v1alpha1.OnDemand))
+	b.Intent("vision/rest", Wants(1, "H100"), cheap, Times(4), buys(v1alpha1.Spot), grace(2*time.Minute))
+	settled(b)
+	held := func(what string, base, rest int) {
+		t.Helper()
+		for intent, want := range map[string]struct {
+			n     int
+			class v1alpha1.PriceClass
+		}{"vision/base": {base, v1alpha1.OnDemand}, "vision/rest": {rest, v1alpha1.Spot}} {
+			n := 0
+			for _, c := range b.Contracts(intent) {
+				if c.Status.Phase == v1alpha1.PhaseActive && c.Status.Displaced == nil {
+					n++
+				}
+				if c.Spec.Price.Class != want.class {
+					t.Errorf("%s: %s is bought %s", what, c.Metadata.Name, c.Spec.Price.Class)
+				}
+			}
+			if n != want.n {
+				t.Errorf("%s: %s has %d, want %d", what, intent, n, want.n)
+			}
+		}
+	}
+	held("placed", 2, 4)
+	before := b.Contracts("vision/base")
+
+	b.Offer("paris/h100", spotAt("")).Round()
+	held("notice", 2, 0)
+	b.Tick(2 * time.Minute).Round()
+	b.Tick(time.Minute).Deliver().Round()
+	if got := b.Contracts("vision/rest"); len(got) != 0 {
+		t.Errorf("the rest still holds %d", len(got))
+	}
+	held("taken back", 2, 0)
+
+	b.Tick(time.Hour).Offer("paris/h100", spotAt("1.20"))
+	settled(b)
+	held("sold again", 2, 4)
+	for i, c := range b.Contracts("vision/base") {
+		if c.Metadata.Name != before[i].Metadata.Name {
+			t.Errorf("%s on demand became %s", before[i].Metadata.Name, c.Metadata.Name)
+		}
+	}
+}

@@ -77,14 +77,15 @@ func (r *round) flavorsOf(provider string) []*v1alpha1.Flavor {
 	return out
 }
 
-// halfGangs adds the gangs that had nothing and of which the plan places some
-// replicas and not all.
+// halfGangs adds the gangs that had nothing, booked neither, and of which the plan places
+// some replicas and not all.
 func (r *round) halfGangs(bad map[[2]string]string) {
 	placed := map[*model.Intent]map[int32]bool{}
 	had := map[*model.Intent]bool{}
 	for i := range r.Plan.Contracts {
 		c := r.Plan.Contracts[i].After
-		if c == nil || !c.Status.Phase.Charged() {
+		began := r.By(draft.RulesAgain) && r.Plan.Contracts[i].Before != nil && r.Plan.Contracts[i].Before.Status.Phase == v1alpha1.PhaseBooked
+		if c == nil || !c.Status.Phase.Charged() && !began {
 			continue
 		}
 		in := r.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
@@ -107,6 +108,14 @@ func (r *round) halfGangs(bad map[[2]string]string) {
 			bad[[2]string{tenant, name}] = fmt.Sprintf("only %d of a gang of %d would be placed", n, in.Spec.Replicas.Min)
 		}
 	}
+}
+
+// goesNext reports whether a contract stays until the one of its replica that the plan
+// places works (update.maxUnavailable: 0): it is no part of the rest that must be near.
+func goesNext(r *round, c *v1alpha1.Contract, placed []*v1alpha1.Contract) bool {
+	return r.By(draft.RulesAgain) && slices.ContainsFunc(placed, func(n *v1alpha1.Contract) bool {
+		return n.Spec.Intent.Replica == c.Spec.Intent.Replica && n.Spec.Intent.Part == c.Spec.Intent.Part
+	})
 }
 
 // apartGangs adds the intents whose replicas must share a domain and of which the plan
@@ -133,7 +142,7 @@ func apartGangs(r *round, bad map[[2]string]string) {
 		w, _ := required(k)
 		old := map[string]bool{}
 		for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
-			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] {
+			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] && !goesNext(r, c, list) {
 				old[rules.DomainOf(&r.Draft, c, w.By, w.Label)] = true
 			}
 		}

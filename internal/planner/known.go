@@ -26,6 +26,9 @@ func learn(r *round, states map[[2]string]model.StateChange) {
 		if j.Known != nil || j.Dec.Action != draft.Queued || len(j.Open) != 1 || !j.Plain() || !j.Asks() || r.Claims[j] != nil || noticed(r, j) {
 			continue
 		}
+		if len(r.Relations().Together[draft.KeyOfJob(j)]) > 0 {
+			continue // the search for its unit counts, whoever's turn it is
+		}
 		f := &j.Open[0]
 		if rules, _ := f.Rules.(*place.Rules); rules != nil {
 			continue // they are of this round

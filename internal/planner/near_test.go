@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -97,5 +98,13 @@ func TestExplainRanksMistakesFirst(t *testing.T) {
 	}
 	if want := []string{"gpu.model", "capacity.gpu", "provider.silent"}; !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
+	}
+}
+
+// A region that nobody offers is not suggested again beside the one that would do.
+func TestNear_RegionOfNobody(t *testing.T) {
+	b := paris().Offer("paris/h100", In("north", "")).Intent("vision/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Regions = []string{"IT"} }))
+	if d := Of(b.Plan(), "vision/train"); len(d.Try) == 0 || !strings.HasPrefix(d.Try[0], "placement.regions: [north]") {
+		t.Errorf("try %q", d.Try)
 	}
 }

@@ -267,3 +267,36 @@ func TestMIGProfilesAreOneHoweverWritten(t *testing.T) {
 		}
 	}
 }
+
+// Instances of MIG are booked by the node: a pod of four is not booked on three and three, and
+// what begins lies on cards of the nodes on which it was booked.
+func TestNodes_InstancesAreBooked(t *testing.T) {
+	books := With(func(s *v1alpha1.IntentSpec) {
+		s.Schedule = v1alpha1.Schedule{NotBefore: v1alpha1.TimeOf(Start.Add(24 * time.Hour)), Duration: v1alpha1.Duration{Duration: time.Hour}, Book: true}
+	})
+	b := partsOf("mig", 7, 3, 3).Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) { s.Quota = &v1alpha1.TenantQuota{Book: true} })
+	p := b.Intent("vision/serve", wantsUnits(4, "mig"), books).Round()
+	if d := Of(p, "vision/serve"); d.Rejected[match.ReqNode] != 1 || len(b.Contracts("vision/serve")) != 0 {
+		t.Errorf("a pod of four: rejected %v", d.Rejected)
+	}
+	b.Intent("vision/serve", wantsUnits(4, "mig"), perPod(1, ""), books).Round()
+	c := b.W.Ledger.ByIntent("vision", "serve")[0]
+	if c.Status.Phase != v1alpha1.PhaseBooked || len(c.Spec.Nodes) != 2 || c.Spec.GPUs.Cards != nil {
+		t.Fatalf("%s on %v, cards %v", c.Status.Phase, c.Spec.Nodes, c.Spec.GPUs.Cards)
+	}
+	b.Tick(24 * time.Hour).Round()
+	c = b.W.Ledger.ByIntent("vision", "serve")[0]
+	on := map[string]int64{}
+	for _, u := range c.Spec.GPUs.Cards {
+		on[u.Node] += u.Units
+	}
+	for _, n := range c.Spec.Nodes {
+		if want := n.Resources[c.Spec.GPUs.ResourceName].Int64(); on[n.Node] != want {
+			t.Errorf("%d instances on cards of %s, want %d", on[n.Node], n.Node, want)
+		}
+	}
+	if c.Status.Phase != v1alpha1.PhaseReserved || len(on) != 2 {
+		t.Errorf("%s on cards of %v", c.Status.Phase, on)
+	}
+	wantOnlyKeeps(t, b)
+}

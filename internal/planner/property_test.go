@@ -390,7 +390,9 @@ func (s *story) planAgain(p *planner.Plan) *planner.Plan {
 				shown.Spec.Held = map[string]v1alpha1.Resources{}
 			}
 			shown.Spec.Held[after.Spec.Slice] = shown.Spec.Held[after.Spec.Slice].Max(ledger.AsOffered(before, o.Flavor))
-			s.W.Offers[i].Flavor = &shown
+			again := *o
+			again.Flavor = &shown
+			s.W.Offers[i] = &again
 		}
 	}
 	return s.Plan()

@@ -103,7 +103,7 @@ func (r *round) inventoryFacts() inventory.Facts {
 // matchFacts are what the round gives its matcher.
 func (r *round) matchFacts() match.Facts {
 	return match.Facts{
-		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), ProfilesAlike: r.By(draft.RulesProfilesAlike), Clusters: r.W.Clusters, Policies: r.W.Policies,
+		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), ProfilesAlike: r.By(draft.RulesProfilesAlike), LooksAhead: r.By(draft.RulesStranded), Clusters: r.W.Clusters, Policies: r.W.Policies,
 		Workload: r.W.Workload, Intents: func() []*model.Intent { return r.Intents },
 	}
 }
@@ -175,7 +175,7 @@ func (r *round) note(in *model.Intent) {
 	if in.Metadata.Annotations[v1alpha1.AnnotationRenamedFrom] != "" {
 		r.renames[in.Key()] = true
 	}
-	if p := &in.Spec.Placement; len(p.Together)+len(p.Apart) > 0 {
+	if p := &in.Spec.Placement; len(p.Together)+len(p.Apart) > 0 && in.ProblemCode != model.TooManyTogether {
 		r.Relatives[in.Key()] = true
 	}
 }

@@ -124,11 +124,18 @@ func (u *update) gone(in *model.Intent) {
 	delete(u.renames, in.Key())
 	delete(u.Relatives, in.Key())
 	u.lost[in.Key()], u.Related = true, nil
-	u.Match.ForgetWorkload()
+	u.typicalChanged()
 }
 
 func (u *update) came(in *model.Intent) {
 	u.note(in)
 	u.lost[in.Key()], u.Related = true, nil
-	u.Match.ForgetWorkload()
+	u.typicalChanged()
+}
+
+// typicalChanged notes that other requests may be typical, unless the world states which are.
+func (u *update) typicalChanged() {
+	if len(u.W.Workload) == 0 {
+		u.Match.ForgetWorkload()
+	}
 }

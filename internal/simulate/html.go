@@ -29,7 +29,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 		return strconv.Itoa(n) + " " + what
 	},
 	"unplaced": func(o Outcome) int { return o.Refused + o.Waiting },
-	"penalty":  func(o Outcome) string { return money(o.penalty()) },
+	"penalty":  func(o Outcome) string { return money(o.Penalty()) },
 	"money":    money,
 	"date": func(start v1alpha1.Time, at int64) string {
 		return start.Add(time.Duration(at) * time.Second).UTC().Format("2006-01-02 15:04")
@@ -140,7 +140,7 @@ func totals(r *Result) []chartOf {
 			func(o *Outcome) float64 { return o.Cost.Float() },
 			func(o *Outcome) string {
 				text := short(o.Cost.Float())
-				if p := o.penalty(); !p.IsZero() {
+				if p := o.Penalty(); !p.IsZero() {
 					text += " (+" + short(p.Float()) + ")"
 				}
 				return text
@@ -152,8 +152,8 @@ func totals(r *Result) []chartOf {
 			func(o *Outcome) string { return span(o.Wait.P90) }))
 }
 
-// penalty is what unplaced GPU-hours count.
-func (o *Outcome) penalty() v1alpha1.Decimal { return o.CostWithPenalty.Sub(o.Cost) }
+// Penalty is what unplaced GPU-hours count, which is no cost.
+func (o *Outcome) Penalty() v1alpha1.Decimal { return o.CostWithPenalty.Sub(o.Cost) }
 
 // costly reports whether anything was paid for by any policy.
 func costly(r *Result) bool {

@@ -224,10 +224,12 @@ func percentiles(list []int64) Percentiles {
 	rank := func(p int) int64 { return list[max((len(list)*p+99)/100, 1)-1] }
 	p := Percentiles{P50: rank(50), P90: rank(90), P99: rank(99), Max: list[len(list)-1]}
 	for _, w := range list {
+		p.Mean += w
 		if w > 0 {
 			p.Waited++
 		}
 	}
+	p.Mean /= int64(len(list))
 	return p
 }
 

@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	cost, penalty := r.Policies[0].Cost, r.Policies[0].penalty()
+	cost, penalty := r.Policies[0].Cost, r.Policies[0].Penalty()
 	if penalty.IsZero() || !strings.Contains(text, ">"+short(cost.Float())+" (&#43;"+short(penalty.Float())+")<") && !strings.Contains(text, ">"+short(cost.Float())+" (+"+short(penalty.Float())+")<") {
 		t.Errorf("the bar of the cost is not of %s with %s next to it", cost, penalty)
 	}
@@ -159,5 +159,40 @@ func TestTicks(t *testing.T) {
 	}
 	if text := string(chart([]line{{name: "a", x: []float64{0, 1}, y: []float64{0, 250}}}, axis{}, axis{whole: true})); strings.Contains(text, "62.5") || !strings.Contains(text, ">150<") {
 		t.Error("intents are counted in parts")
+	}
+}
+
+// Nor is one that is compared.
+func TestSentences_FairnessWithoutWaits(t *testing.T) {
+	of := func(policy string, p90 int64) Outcome {
+		return Outcome{Policy: policy, Arrived: 100, Placed: 100, Wait: Percentiles{Waited: 5, P90: p90, P99: 7200, Max: 7200}, Fairness: Fairness{Tenants: []TenantOutcome{{Tenant: "nlp"}, {Tenant: "vision"}}}}
+	}
+	for want, p90 := range map[string][2]int64{
+		"Nine in ten of those placed did not wait, nor did they under planner, fair off: on the whole fairness cost no waiting in this run.":                       {0, 0},
+		"Nine in ten of those placed did not wait, where one in ten waited 1h or more under planner, fair off: on the whole fairness cost no waiting in this run.": {0, 3600},
+		"One in ten of those placed waited 1h or more, where nine in ten did not wait under planner, fair off: the price of fairness in this run.":                 {3600, 0},
+		"One in ten of those placed waited 1h or more, against 2h under planner, fair off: on the whole fairness cost no waiting in this run.":                     {3600, 7200},
+	} {
+		got := strings.ReplaceAll(strings.Join(Sentences(&Result{Policies: []Outcome{of(Planner, p90[0]), of(InOrder, p90[1])}}), "\n"), ".0h", "h")
+		if !strings.Contains(got, want) || strings.Contains(got, "0s") {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A wait of nothing is no wait: what one in ten waited is told where that is more.
+func TestSentences_FewWaited(t *testing.T) {
+	said := func(w Percentiles) string {
+		return strings.Join(Sentences(&Result{Policies: []Outcome{{Policy: Planner, Arrived: 100, Placed: 100, Wait: w}}}), "\n")
+	}
+	for want, w := range map[string]Percentiles{
+		"placed 100 of 100 intents, none of which waited":                    {},
+		"; nine in ten of them did not wait, the longest waited 2m":          {Waited: 5, P99: 60, Max: 120},
+		"; at least half of them did not wait, one in ten waited 1m or more": {Waited: 20, P90: 60, P99: 60, Max: 120},
+		"; half of them waited 1m or less, one in ten 1m or more":            {Waited: 60, P50: 60, P90: 60, P99: 60, Max: 120},
+	} {
+		if got := said(w); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -105,6 +105,8 @@ type Percentiles struct {
 	P90 int64 `json:"p90"`
 	P99 int64 `json:"p99"`
 	Max int64 `json:"max"`
+	// Mean is rounded down.
+	Mean int64 `json:"mean"`
 	// Waited is how many waited at all.
 	Waited int `json:"waited"`
 }

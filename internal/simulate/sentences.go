@@ -43,6 +43,8 @@ func summary(r *Result, o *Outcome) string {
 	case o.Placed == 0:
 	case o.Wait.Waited == 0:
 		text += ", none of which waited"
+	case o.Wait.P90 == 0:
+		text += fmt.Sprintf("; nine in ten of them did not wait, the longest waited %s", span(o.Wait.Max))
 	case o.Wait.P50 == 0:
 		text += fmt.Sprintf("; at least half of them did not wait, one in ten waited %s or more", span(o.Wait.P90))
 	default:
@@ -77,7 +79,17 @@ func fairnessSaid(r *Result, o *Outcome) []string {
 		}
 		return out
 	}
-	text := fmt.Sprintf("One in ten of those placed waited %s or more, against %s under %s", span(o.Wait.P90), span(against.Wait.P90), against.Policy)
+	var text string
+	switch long, short := o.Wait.P90, against.Wait.P90; {
+	case long == 0 && short == 0:
+		text = "Nine in ten of those placed did not wait, nor did they under " + against.Policy
+	case long == 0:
+		text = fmt.Sprintf("Nine in ten of those placed did not wait, where one in ten waited %s or more under %s", span(short), against.Policy)
+	case short == 0:
+		text = fmt.Sprintf("One in ten of those placed waited %s or more, where nine in ten did not wait under %s", span(long), against.Policy)
+	default:
+		text = fmt.Sprintf("One in ten of those placed waited %s or more, against %s under %s", span(long), span(short), against.Policy)
+	}
 	switch {
 	case o.Wait.P90 > against.Wait.P90:
 		text += ": the price of fairness in this run"

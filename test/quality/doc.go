@@ -27,6 +27,12 @@
 // of its program, its bound and who found it: -solve 1m asks cbc again, for -seeds, -sizes
 // and -family, and keeps what is better. Without cbc the stored ones are compared with.
 //
+// Shares of cards (shares_test.go): pods of the 17 mixes with which fragmentation gradient
+// descent was published (testdata/openb_mixes.csv), one by one, through the simulation; the
+// reference is what is published. Lines (backfill_test.go): intents of several tenants come
+// faster than they leave, with the lives of two traces (testdata/lives.csv); what turns and
+// reservations cost of allocation is measured beside best fit and the descent.
+//
 // The instances that take cbc more than a few seconds are solved with -full
 // (make test-full); test/bench/RESULTS.md holds their results.
 package quality

@@ -14,16 +14,33 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
+
+// Starts begins the bookings of jobs, one job after the other, and keeps what it summed up of
+// their offers: hundreds of bookings of one offer may begin at one instant. It is one round's;
+// the zero value is ready.
+type Starts struct{ views *views }
+
+// of is what is summed up of a round's offers.
+func (s *Starts) of(r *place.Placer) *views {
+	if s.views == nil {
+		s.views = newViews(&r.Draft)
+	}
+	return s.views
+}
 
 // Begin makes Reserved those of a job's bookings whose term begins, or does so within the
 // fleet's lead, as soon as their capacity is free, and ends those whose term is over. It
 // notes when it is to be asked again. in is the job's intent, nil where its file is out of
 // force: what that has changed does not begin before its start, as it is booked again then.
-func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
-	lead := r.Fleet.Bookings.LeadTime()
+func (s *Starts) Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
+	if len(j.Booked) == 0 {
+		return
+	}
+	lead, v := r.Fleet.Bookings.LeadTime(), s.of(r)
 	for _, c := range slices.Clone(j.Booked) {
 		term := c.Spec.Term
 		if !term.End.After(r.Now.Time) {
@@ -38,8 +55,10 @@ func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 			continue
 		}
 		if in != nil && term.Start.After(r.Now.Time) {
-			s := &in.Spec.Schedule
-			if c = Rewrite(r, j, c, s.NotBefore, v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))); c.Spec.Intent.Digest != in.Digest {
+			from, puts, was := in.Spec.Schedule.NotBefore, v.axis.Puts(), c
+			c = Rewrite(r, j, c, from, v1alpha1.TimeOf(from.Add(in.Spec.Schedule.Duration.Duration)))
+			v.rewritten(puts, r.OfferOf(c), was, c)
+			if c.Spec.Intent.Digest != in.Digest {
 				continue
 			}
 		}
@@ -47,13 +66,13 @@ func Begin(r *place.Placer, j *draft.Job, in *model.Intent) {
 			r.Due(v1alpha1.TimeOf(r.Now.Add(time.Second)))
 			continue
 		}
-		if o := r.OfferOf(c); o == nil || !isFree(r, c) {
+		if o := r.OfferOf(c); o == nil || !v.isFree(r, c) {
 			continue
 		}
 		if nodesFree(r, c) {
-			reserve(r, j, c, c.Spec.Nodes)
+			v.reserve(r, j, c, c.Spec.Nodes)
 		} else if on := elsewhere(r, c); on != nil {
-			reserve(r, j, c, on)
+			v.reserve(r, j, c, on)
 		}
 	}
 }
@@ -90,32 +109,37 @@ func tooLate(r *place.Placer, c *v1alpha1.Contract) bool {
 }
 
 // GiveUp ends the bookings of a job that did not begin in time.
-func GiveUp(r *place.Placer, j *draft.Job) {
+func (s *Starts) GiveUp(r *place.Placer, j *draft.Job) {
 	if r.W.Deaf { // nothing began that might have
 		return
 	}
+	v := s.of(r)
 	for _, c := range slices.Clone(j.Booked) {
 		if tooLate(r, c) {
-			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+lackText(r, c))
+			why, puts, o := v.lackText(r, c), v.axis.Puts(), r.OfferOf(c)
+			v.axis.CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeBookingLost, "its capacity was not free at its start: "+why)
+			v.remove(puts, o, j.Tenant, c)
 		}
 	}
 }
 
 // isFree reports whether a booking's capacity is free from now until it ends, beside the
 // bookings that come before it.
-func isFree(r *place.Placer, c *v1alpha1.Contract) bool {
-	o := r.OfferOf(c)
+func (v *views) isFree(r *place.Placer, c *v1alpha1.Contract) bool {
+	o, start := r.OfferOf(c), c.Spec.Term.Start
 	if o.State != model.Fresh || o.Overdrawn() >= 0 {
 		return false
 	}
-	size := draft.OnAxis(&r.Draft).Ahead(o, c)
+	size := v.axis.Ahead(o, c)
 	if !booking.Fits(size, o.Free().Clone().Sub(o.Growth)) {
 		return false
 	}
-	if _, short := draft.OnAxis(&r.Draft).Profile(o, map[string]bool{c.Metadata.Name: true}).Until(r.Now, c.Spec.Term.Start, size); short && c.Spec.Term.Start.After(r.Now.Time) {
-		return false // the time before its start is not its own: it takes that from no other booking
+	if start.After(r.Now.Time) {
+		if _, short := v.of(o).Until(r.Now, start, size); short {
+			return false // the time before its start is not its own: it takes that from no other booking
+		}
 	}
-	_, short := draft.OnAxis(&r.Draft).Profile(o, after(r, c)).Until(r.Now, c.Spec.Term.End, size)
+	_, short := v.below(o, c).Until(r.Now, c.Spec.Term.End, size)
 	return !short
 }
 
@@ -136,7 +160,7 @@ func Compare(r *draft.Draft, a, b *v1alpha1.Contract) int {
 }
 
 // reserve begins a booking on nodes, with the figures of its offer as they are now.
-func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.ContractNode) {
+func (v *views) reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.ContractNode) {
 	next, err := r.Books.Transition(c, v1alpha1.PhaseReserved, undelivered(j), r.Now)
 	if err != nil {
 		return
@@ -145,9 +169,11 @@ func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.
 	d := next.Decision
 	d.Market, d.Offer, d.Rules = r.W.Market, r.Inventory.Figures(o), r.RulesRecorded()
 	d.Offer.Nodes = layout.Figures(o, on)
-	next.Decision, next.Spec.Nodes = d, on
+	next.Decision, next.Spec.Nodes, next.Spec.GPUs = d, on, onCards(o, next.Spec.GPUs, on)
 	r.EditJob(j)
+	puts := v.axis.Puts()
 	r.Change(c, next)
+	v.begun(puts, o, c, next)
 	j.Booked = slices.DeleteFunc(slices.Clone(j.Booked), func(x *v1alpha1.Contract) bool { return x == c })
 	r.Replace(j, nil, next)
 	r.NoteProgress()
@@ -155,6 +181,21 @@ func reserve(r *place.Placer, j *draft.Job, c *v1alpha1.Contract, on []v1alpha1.
 	r.Due(next.Spec.Term.End)
 	j.Dec.Contracts = append(j.Dec.Contracts, r.Line(next, draft.Place))
 	j.Why, j.WhyCode = "its booking begins "+draft.Stamp(next.Spec.Term.Start), ""
+}
+
+// onCards are a booking's GPUs with the cards on which its instances lie from its begin on,
+// those of the nodes on which it lies.
+func onCards(o *inventory.Offer, gpus *v1alpha1.ContractGPU, on []v1alpha1.ContractNode) *v1alpha1.ContractGPU {
+	if gpus == nil || o.Cards() == nil {
+		return gpus
+	}
+	out := *gpus
+	if o.Nodes() != nil {
+		out.Cards = match.CardsOn(o, on, nil, true)
+	} else {
+		out.Cards = o.Cards().MostUsed(out.Count)
+	}
+	return &out
 }
 
 func undelivered(j *draft.Job) ledger.Reason {
@@ -184,23 +225,17 @@ func isHeard(r *place.Placer, provider string) bool {
 }
 
 // lackText is what of a booking its offer lacks, and when.
-func lackText(r *place.Placer, c *v1alpha1.Contract) string {
+func (v *views) lackText(r *place.Placer, c *v1alpha1.Contract) string {
 	o := r.OfferOf(c)
 	if o == nil {
 		return c.Spec.Provider + "/" + c.Spec.Flavor + " is no longer offered"
 	}
-	return lackIn(r, c, draft.OnAxis(&r.Draft).Profile(o, after(r, c)))
-}
-
-// room is what of an offer is free over time.
-type room interface {
-	Until(from, to v1alpha1.Time, size quantity.Vector) (at v1alpha1.Time, short bool)
-	At(v1alpha1.Time) quantity.Vector
+	return lackIn(r, c, v.below(o, c))
 }
 
 // lackIn is lackText of a booking whose offer there is, in what is free beside those that come
 // before it.
-func lackIn(r *place.Placer, c *v1alpha1.Contract, p room) string {
+func lackIn(r *place.Placer, c *v1alpha1.Contract, p *booking.Running) string {
 	o := r.OfferOf(c)
 	size := draft.OnAxis(&r.Draft).Ahead(o, c)
 	at, short := p.Until(c.Spec.Term.Start, c.Spec.Term.End, size)

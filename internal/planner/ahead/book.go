@@ -92,9 +92,16 @@ func (b *booker) run() (settled bool) {
 	return true
 }
 
+// refused reports whether the job was refused for good: it keeps what it has booked, which
+// moves where it has to, and books no more.
+func (b *booker) refused() bool { return b.job.Refused && b.By(draft.RulesAgain) }
+
 // missing are the replicas that have no booking to keep, those that move first.
 func (b *booker) missing() (out []int32) {
 	for k := range b.job.Replicas() {
+		if b.refused() && !slices.ContainsFunc(b.short, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Replica == k }) {
+			continue
+		}
 		if !slices.ContainsFunc(b.keeps, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Replica == k }) {
 			out = append(out, k)
 		}
@@ -176,7 +183,7 @@ func (b *booker) lacks(c *v1alpha1.Contract, fits bool) (why string, passes bool
 // beyond when it is to be delivered.
 func (b *booker) waits(c *v1alpha1.Contract) bool {
 	since := b.Now
-	if st := b.job.State; st != nil && st.Status.Reason == lifecycle.CodeBookingShort {
+	if st := b.job.State; st != nil && (st.Status.Reason == lifecycle.CodeBookingShort || b.refused()) {
 		since = st.Status.Since
 	}
 	at := lifecycle.Earlier(v1alpha1.TimeOf(since.Add(b.Grace())), v1alpha1.TimeOf(c.Spec.Term.Start.Add(-b.Fleet.Bookings.LeadTime())))
@@ -288,6 +295,10 @@ func (b *booker) settle(code, more string) {
 	b.EditJob(j)
 	j.Dec.Near, j.Dec.Try = nil, nil
 	text := bookedText(j, b.from, b.to)
+	if b.refused() {
+		j.Settle(draft.Refuse, v1alpha1.IntentRefused, j.State.Status.Reason, "%s", j.State.Status.Message)
+		return
+	}
 	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
 	if st := j.State; code == lifecycle.CodeBookingShort {
 		if j.Since = b.Now; st != nil && st.Status.Reason == code { // waits counts from it

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -14,9 +15,9 @@ import (
 // TestManyBookings_GrowWithTheirNumber: what a round allocates for bookings of one intent on
 // one offer grows with how many they are, and not with their square.
 func TestManyBookings_GrowWithTheirNumber(t *testing.T) {
-	made := func(replicas int32) uint64 {
+	made := func(replicas int32, more ...func(*model.Offer)) uint64 {
 		b := plantest.New().Consumer("rome").Provider("paris").Tenant("vision", "rome", mayBook).
-			Offer("paris/h100", plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), plantest.Capacity("cpu=40960 memory=160Ti pods=40960 ephemeral-storage=100Ti")).
+			Offer("paris/h100", append(more, plantest.Cards("nvidia-h100", 1024, "80Gi"), plantest.Costs("2.5"), plantest.Capacity("cpu=40960 memory=160Ti pods=40960 ephemeral-storage=100Ti"))...).
 			Intent("vision/train", plantest.Wants(1, "H100"), plantest.Times(replicas), books(48*time.Hour, time.Hour), plantest.With(func(s *v1alpha1.IntentSpec) { s.Gang = plantest.Ptr(false) }))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -32,6 +33,17 @@ func TestManyBookings_GrowWithTheirNumber(t *testing.T) {
 	if many > 6*few {
 		t.Errorf("150 bookings take %d allocations, 600 take %d: want some four times as many", few, many)
 	}
+	few, many = made(150, on128Nodes), made(600, on128Nodes)
+	if many > 6*few {
+		t.Errorf("on nodes, 150 bookings take %d allocations, 600 take %d: want some four times as many", few, many)
+	}
+}
+
+// on128Nodes makes an offer 128 nodes of 8 cards.
+func on128Nodes(o *model.Offer) {
+	plantest.Spec(func(s *v1alpha1.FlavorSpec) {
+		s.Nodes = &v1alpha1.FlavorNodes{Count: 128, Size: plantest.Amounts("gpu=8 cpu=320 memory=1280Gi pods=320 ephemeral-storage=800Gi")}
+	})(o)
 }
 
 // TestManyIntents_BookInMeasure: what a round allocates for intents that book on one offer,

@@ -27,8 +27,11 @@ type story struct {
 	session planner.Session
 	// shrinks: flavors may get smaller, and bookings that they cannot keep move.
 	shrinks bool
-	n       int
-	names   []string
+	// cut: the cards of milan/l4 are sold as instances of MIG, two of a card; shared: as shares,
+	// of which a half is the smallest.
+	cut   string
+	n     int
+	names []string
 	// slow: what is released is not seen gone for now.
 	slow bool
 	// quota is how many cards speech may hold and book at any instant, 0 for any number.
@@ -49,7 +52,11 @@ func newStory(t *rapid.T, shrinks bool) *story {
 		b.Offer(ref, plantest.Spec(func(s *v1alpha1.FlavorSpec) { s.Pool = "nodes" }), plantest.Capacity("cpu=80"))
 	}
 	b.W.Now = plantest.Time("2026-03-28T12:00:00Z")
-	s := &story{Builder: b, t: t, shrinks: shrinks, terms: map[string]v1alpha1.Term{}}
+	cut := rapid.SampledFrom([]string{"", "mig", "time-slicing"}).Draw(t, "cut")
+	if cut != "" {
+		b.Offer("milan/l4", parts(cut, 4, 2))
+	}
+	s := &story{Builder: b, t: t, shrinks: shrinks, cut: cut, terms: map[string]v1alpha1.Term{}}
 	s.rules()
 	return s
 }
@@ -83,7 +90,16 @@ func (s *story) ask() {
 	s.n++
 	s.names = append(s.names, ref)
 	models := rapid.SampledFrom([][]string{nil, {"H100"}, {"L4"}}).Draw(s.t, "models")
-	s.Intent(ref, plantest.Wants(int32(rapid.IntRange(1, 6).Draw(s.t, "cards")), models...), plantest.Times(int32(rapid.IntRange(1, 2).Draw(s.t, "replicas"))), //nolint:gosec // small
+	cut := func(g *v1alpha1.GPURequest) {
+		switch {
+		case s.cut == "" || len(models) == 0 || models[0] != "L4":
+		case s.cut == "mig":
+			g.Profile = "1g.10gb"
+		default:
+			g.Count, g.Share = 0, plantest.Money(rapid.SampledFrom([]string{"0.5", "0.5", "1"}).Draw(s.t, "share"))
+		}
+	}
+	s.Intent(ref, plantest.Wants(int32(rapid.IntRange(1, 6).Draw(s.t, "cards")), models...), plantest.GPU(cut), plantest.Times(int32(rapid.IntRange(1, 2).Draw(s.t, "replicas"))), //nolint:gosec // small
 		plantest.Priority(int32(rapid.SampledFrom([]int{0, 0, 50}).Draw(s.t, "priority"))), s.schedule()) //nolint:gosec // small
 }
 
@@ -161,6 +177,7 @@ func (s *story) round() {
 	s.rememberedPlansAlike(p)
 	s.Apply(p)
 	s.nobodyOversells(p)
+	s.noCardIsOverfull()
 	s.quotaHolds(p)
 	s.auditAgrees(p)
 	for i := range p.Intents {
@@ -248,6 +265,31 @@ func (s *story) nobodyOversells(p *planner.Plan) {
 	}
 }
 
+// noCardIsOverfull: what is held of each card whose instances are sold is no more than it
+// makes, and every instance that is held lies on one.
+func (s *story) noCardIsOverfull() {
+	units := map[int32]int64{}
+	for c := range s.W.Ledger.Contracts() {
+		g, sum := c.Spec.GPUs, int64(0)
+		if s.cut == "" || c.Spec.Flavor != "l4" || g == nil {
+			continue
+		}
+		for _, u := range g.Cards {
+			if sum += u.Units; c.Status.Phase.Held() {
+				units[u.Card] += u.Units
+			}
+		}
+		if c.Status.Phase.Held() && sum != g.Count || c.Status.Phase == v1alpha1.PhaseBooked && sum > 0 {
+			s.t.Fatalf("%s (%s) has %d instances, and %d on cards", c.Metadata.Name, c.Status.Phase, g.Count, sum)
+		}
+	}
+	for card, n := range units {
+		if n > 2 || card > 1 {
+			s.t.Fatalf("card %d has %d instances\n%s", card, n, s.books())
+		}
+	}
+}
+
 // quotaHolds: at no start of its bookings to come does a tenant hold and have booked more
 // than its quota, where a plan placed, booked, enlarged or extended something of it.
 func (s *story) quotaHolds(p *planner.Plan) {
@@ -257,17 +299,17 @@ func (s *story) quotaHolds(p *planner.Plan) {
 			continue
 		}
 		for b := range s.W.Ledger.Contracts() {
-			at, cards := b.Spec.Term.Start, int64(0)
+			at, halves := b.Spec.Term.Start, int64(0)
 			if b.Status.Phase != v1alpha1.PhaseBooked || b.Metadata.Namespace != "speech" || !at.After(s.W.Now.Time) || !takes(c, at) {
 				continue
 			}
 			for other := range s.W.Ledger.Contracts() {
 				if other.Metadata.Namespace == "speech" && other.Spec.GPUs != nil && takes(other, at) {
-					cards += other.Spec.GPUs.Count
+					halves += other.Spec.GPUs.Count * 2 / int64(max(other.Spec.GPUs.UnitsPerGPU, 1))
 				}
 			}
-			if cards > s.quota {
-				s.t.Fatalf("%s (%s, %v): its tenant has %d of %d cards at %s\n%s", c.Metadata.Name, c.Status.Phase, c.Spec.Term, cards, s.quota, at.Format(time.RFC3339), s.books())
+			if halves > 2*s.quota {
+				s.t.Fatalf("%s (%s, %v): its tenant has %d halves of %d cards at %s\n%s", c.Metadata.Name, c.Status.Phase, c.Spec.Term, halves, s.quota, at.Format(time.RFC3339), s.books())
 			}
 		}
 	}

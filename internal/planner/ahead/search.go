@@ -15,7 +15,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/layout"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/looks"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
@@ -34,7 +36,7 @@ type search struct {
 	cheap bool
 	hints *hints
 	views *views
-	looks *looks
+	looks *looks.Looks
 }
 
 // hints are what people are shown of a booking that finds no place.
@@ -67,8 +69,9 @@ func (x *search) all(replicas []int32) *draft.Failure {
 			if first == nil {
 				first = f
 			}
-			if x.looks.ended() {
-				return x.looks.explain(x.Placer, first)
+			if x.looks.Ended() {
+				x.looks.Explain(&x.Draft, first)
+				return first
 			}
 		}
 	}
@@ -93,7 +96,7 @@ func (x *search) by(alt int, replicas []int32) *draft.Failure {
 		narrower = append(narrower, x.how.Keeping(d))
 	}
 	for _, how := range narrower {
-		if x.looks.ended() {
+		if x.looks.Ended() {
 			break
 		}
 		if x.try(alt, replicas, how) == nil {
@@ -161,7 +164,7 @@ func (x *search) spentOn(list []*v1alpha1.Contract) (sum match.SpendLimits) {
 // one books a replica.
 func (x *search) one(alt int, replica int32, how place.Request, others int64) *draft.Failure {
 	s := x.ClassFor(x.job, how, alt)
-	if !x.looks.take(x.looksAt(s)) {
+	if !x.looks.Take(x.looksAt(s)) {
 		return &draft.Failure{Class: s, Code: lifecycle.CodeWork, Text: "its offers were not looked at", Rejected: map[string]int{}}
 	}
 	l := place.LimitsAhead(x.Placer, x.job, how, s, x.spent, others, replica, append(slices.Clone(x.beside), x.placed...), x.views.limits(x.job.Tenant, x.from, x.to))
@@ -206,8 +209,11 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 	var least quantity.Vector
 	least, c.full = p.Least(x.from, x.to, c.Size)
 	switch {
-	case o.Cards() != nil:
+	case !bookable(x.Placer, s, o, c.Size):
 		c.Fails = match.ReqBookedCards
+		if x.By(draft.RulesUnitsBooked) {
+			c.Fails = match.ReqBookedParts
+		}
 	case !booking.Fits(c.Size, least):
 		c.Fails = x.Names.Prefixed(shortOf(c.Size, least))
 	case !x.packs(s, o, c.Size):
@@ -231,10 +237,32 @@ func (x *search) look(s *match.Class, l *place.Limits, of *match.Candidate) foun
 	return c
 }
 
+// bookable reports whether what a class asks of an offer's cards is counted, so that it is free
+// or not whichever the cards are: whole cards, instances of MIG, and one unit of a card, the
+// smallest share that is sold: wherever one is free, there is a card that has it. A larger
+// share lies on one card, and on which one there will be room nobody can say.
+func bookable(r *place.Placer, s *match.Class, o *inventory.Offer, size quantity.Vector) bool {
+	switch {
+	case o.Cards() == nil:
+		return true
+	case r.By(draft.RulesUnitsBooked) && size.At(quantity.GPU) <= 1:
+		return true
+	}
+	return r.By(draft.RulesInstancesBooked) && s.Request.GPU.Loose(o.Flavor.Spec.GPU)
+}
+
+// pods is how a size of an offer is made of a class's pods, on any cards of its nodes: what is
+// booked of cards is counted (bookable).
+func (x *search) pods(s *match.Class, o *inventory.Offer, size quantity.Vector) (ask nodes.Ask, ok bool) {
+	ask, ok = x.Match.Pods(s.Request, o, size)
+	ask.Cards = nil
+	return ask, ok
+}
+
 // packs reports whether an offer's nodes hold a size during all of the term.
 func (x *search) packs(s *match.Class, o *inventory.Offer, size quantity.Vector) bool {
-	ask, ok := x.Match.Pods(s.Request, o, size)
-	return !ok || draft.OnAxis(&x.Placer.Draft).Nodes(o, x.from, x.to, nil).Fits(size, ask)
+	ask, ok := x.pods(s, o, size)
+	return !ok || x.views.nodes(o, x.from, x.to).Fits(size, ask)
 }
 
 // shortOf is the first resource of which there is too little, cards first.
@@ -286,10 +314,14 @@ func (x *search) book(s *match.Class, c *match.Candidate, next []*match.Candidat
 		d.Rejected = nil
 	}
 	d.Offer = x.figures(c.Offer, c.Size)
-	if ask, ok := x.Match.Pods(s.Request, c.Offer, c.Size); ok {
-		parts := draft.OnAxis(&x.Placer.Draft).Nodes(c.Offer, x.from, x.to, nil).Pack(c.Size, ask, nil)
+	if ask, ok := x.pods(s, c.Offer, c.Size); ok {
+		parts := x.views.nodes(c.Offer, x.from, x.to).Pack(c.Size, ask, nil)
 		out.Spec.Nodes = layout.Written(x.Names, c.Offer, parts, &out.Spec)
 		d.Offer.Nodes = layout.Figures(c.Offer, out.Spec.Nodes)
+	}
+	if g := out.Spec.GPUs; g != nil && g.Cards != nil { // on which its instances lie is chosen as it begins
+		counted := *g
+		counted.Cards, out.Spec.GPUs = nil, &counted
 	}
 	ledger.Book(out, ledger.Reason{}, x.Now)
 	x.Put(nil, out)

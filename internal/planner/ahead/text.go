@@ -46,11 +46,11 @@ func (x *search) suggest(near []found) {
 	var where string
 	for i := range near {
 		c := &near[i]
-		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Fails == match.ReqNode || c.Offer.Cards() != nil {
+		if !strings.HasPrefix(c.Fails, match.ReqCapacity) || c.Fails == match.ReqNode {
 			continue
 		}
 		p := x.views.of(c.Offer)
-		if !x.looks.spare(p.Tries()) {
+		if !x.looks.Spare(int64(p.Tries())) {
 			continue
 		}
 		at, ok := p.From(x.from, last, j.Seconds, c.Size)

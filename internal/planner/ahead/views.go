@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/booking"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 )
 
 // views are what has been summed up of offers and of tenants while jobs book. Each booking
@@ -21,6 +22,7 @@ type views struct {
 	epoch    int // how often all was forgotten
 	offers   map[*inventory.Offer]*booking.Running
 	ladders  map[*inventory.Offer]*ladder // as nothing is kept for those that others give way to
+	rooms    map[*inventory.Offer]*roomIn
 	sums     map[sumOf]*ledger.Sum
 	promised map[*account.Tenant]*draft.Promised
 	did      []booked // since all was forgotten
@@ -55,6 +57,7 @@ func (v *views) forget() {
 	v.puts, v.did = v.axis.Puts(), nil
 	v.epoch++
 	v.offers, v.ladders = map[*inventory.Offer]*booking.Running{}, map[*inventory.Offer]*ladder{}
+	v.rooms = map[*inventory.Offer]*roomIn{}
 	v.sums, v.promised = map[sumOf]*ledger.Sum{}, map[*account.Tenant]*draft.Promised{}
 }
 
@@ -88,6 +91,31 @@ func (v *views) below(o *inventory.Offer, c *v1alpha1.Contract) *booking.Running
 	return l.below(rungOf(v.axis, o, c))
 }
 
+// roomIn is what of an offer's nodes is free during all of a term.
+type roomIn struct {
+	from, to v1alpha1.Time
+	nodes    *nodes.Map
+}
+
+// nodes are what of an offer's nodes is free during all of a term, nil where it tells none; they
+// are not to be changed. The term that was asked for last is kept: an intent's bookings have one.
+func (v *views) nodes(o *inventory.Offer, from, to v1alpha1.Time) *nodes.Map {
+	v.refresh()
+	x := v.rooms[o]
+	if x == nil || x.from != from || x.to != to {
+		x = &roomIn{from, to, v.axis.Nodes(o, from, to, nil)}
+		v.rooms[o] = x
+	}
+	return x.nodes
+}
+
+// lie books what a booking has of an offer's nodes (1), or gives it back (-1).
+func (v *views) lie(o *inventory.Offer, c *v1alpha1.Contract, sign int64) {
+	if x := v.rooms[o]; x != nil && c.Spec.Term.End.After(x.from.Time) && (x.to.IsZero() || c.Spec.Term.Start.Before(x.to.Time)) {
+		x.nodes.Book(v.axis.BookedOn(o, c), sign)
+	}
+}
+
 // keeps reports whether an offer holds all that is booked on it during a booking's term: then
 // it holds that booking, whichever of the others come after it. False says nothing.
 func (v *views) keeps(o *inventory.Offer, c *v1alpha1.Contract) bool {
@@ -110,9 +138,13 @@ func (v *views) figures(o *inventory.Offer, at v1alpha1.Time) (held, pool v1alph
 			m := v.axis.OfferOf(c)
 			list[m] = append(list[m], c)
 		}
-		v.sums[sumOf{o, at}] = ledger.SumAt(o.Flavor, list[o], at)
+		of := ledger.At
+		if v.axis.By(draft.RulesAgain) && at.After(v.axis.Now.Time) {
+			of = ledger.Later
+		}
+		v.sums[sumOf{o, at}] = ledger.SumAt(of, o.Flavor, list[o], at)
 		for _, m := range o.PoolPeers {
-			v.sums[sumOf{m, at}] = ledger.SumAt(m.Flavor, list[m], at)
+			v.sums[sumOf{m, at}] = ledger.SumAt(of, m.Flavor, list[m], at)
 		}
 	}
 	var peers []*ledger.Sum
@@ -168,6 +200,33 @@ func (v *views) rewritten(puts int, o *inventory.Offer, was, is *v1alpha1.Contra
 	v.puts++
 }
 
+// begun notes that a booking was made Reserved after so many puts: it holds from now on what it
+// had booked.
+func (v *views) begun(puts int, o *inventory.Offer, was, is *v1alpha1.Contract) {
+	if v.puts != puts || v.axis.Puts() != puts+1 {
+		return
+	}
+	v.puts++
+	v.epoch++ // takeBack knows of bookings alone
+	v.did = nil
+	clear(v.sums)
+	clear(v.promised)
+	clear(v.rooms)
+	for _, m := range append([]*inventory.Offer{o}, o.PoolPeers...) {
+		hold := holdOf(v.axis, m, is)
+		hold.From = v.axis.Now
+		if p := v.offers[m]; p != nil {
+			p.Remove(hold.Name)
+			p.Add(hold)
+		}
+		if l := v.ladders[m]; l != nil && l.remove(rungOf(v.axis, m, was)) {
+			l.free.Add(hold)
+		} else if l != nil {
+			delete(v.ladders, m)
+		}
+	}
+}
+
 // sum adds a booking that was made to all that was summed up, or takes away one that is gone.
 func (v *views) sum(b booked) {
 	c := b.contract
@@ -186,6 +245,11 @@ func (v *views) sum(b booked) {
 			p.Remove(c.Metadata.Name)
 		} else if p != nil {
 			p.Add(holdOf(v.axis, m, c))
+		}
+		if b.gone {
+			v.lie(m, c, -1)
+		} else {
+			v.lie(m, c, 1)
 		}
 		if l := v.ladders[m]; l != nil && !b.gone {
 			l.add(rungOf(v.axis, m, c))

@@ -164,7 +164,7 @@ func (d *division) take() {
 // affords reports whether the seat's account has what the parts cost.
 func (d *division) affords() bool {
 	account := d.x.Seats[d.seat].Account
-	if account < 0 {
+	if account < 0 || !d.x.bounded[account] {
 		return true
 	}
 	for c, left := range d.x.left[account] {

@@ -24,6 +24,7 @@
 //	divide.go   which parts
 //	ruin.go     who loses a place
 //	scarce.go   accounts that are nearly used up
+//	bounded.go  accounts that may come to an end
 //	solve.go    the search
 //
 // Invariants:

@@ -57,7 +57,7 @@ func (x *ruins) weight(s *Seat, price quantity.Micro) quantity.Micro {
 func (x *ruins) scarce() (scarce []bool) {
 	for _, i := range x.idle {
 		a := x.Seats[i].Account
-		if a < 0 || scarce != nil && scarce[a] {
+		if a < 0 || !x.bounded[a] || scarce != nil && scarce[a] {
 			continue
 		}
 		if k := &x.Kinds[x.Seats[i].Kind]; x.varies(k, x.nearest(a)) {

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// ruinsPerSeat and maxRuins are how often a batch is ruined in each turn.
-	ruinsPerSeat, maxRuins = 1_000, 50_000
+	// ruinsPerSeat is how often a batch is ruined in each turn, but for the bounds of manyRuins,
+	// between which so many ruins are shared by all seats.
+	ruinsPerSeat, ruinedInAll = 2_000, 10_000_000
 	// fewestRuined to mostRuined seats lose their places before no more are added:
 	// now few, now many.
 	fewestRuined, mostRuined = 4, 84
@@ -29,11 +30,17 @@ const (
 // nothing. No one figure is the best for all batches that were measured.
 var forgiven = [...]int64{1000, 400, 200, 100, 20}
 
+// manyRuins are how many ruins at most a turn of many and of few seats has.
+var manyRuins = [...]int{50_000, 75_000}
+
 // weighed is how many times more places of scarce accounts count in turns of their own,
 // before all others (scarce.go), weighedForgiven what is forgiven there.
 var weighed = [...]quantity.Micro{10, 2}
 
 const weighedForgiven = 400
+
+// mostInVain is after how many turns in a row that found nothing cheaper the search ends.
+const mostInVain = 3
 
 // Answer is where seats are best.
 type Answer struct {
@@ -68,8 +75,13 @@ func Solve(p *Problem, looks int) Answer {
 		}
 	}
 	x.weigh(0)
-	for _, part := range forgiven {
-		out.Cheaper = x.search(part) || out.Cheaper
+	for turn, inVain := 0, 0; turn < len(forgiven) && inVain < mostInVain; turn++ {
+		if x.firstIdle = firstIdle; inVain > 0 {
+			x.firstIdle = firstIdle / 2 // what is left to be found is mostly who else could have a place
+		}
+		if inVain++; x.search(forgiven[turn]) {
+			out.Cheaper, inVain = true, 0
+		}
 	}
 	for i := range x.seats {
 		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on, x.seats[i].parts
@@ -83,7 +95,7 @@ func Solve(p *Problem, looks int) Answer {
 func (x *ruins) search(part int64) bool {
 	first, best, least := x.cost-x.extra, x.cost-x.extra, x.cost
 	kept := slices.Clone(x.seats)
-	times := min(len(x.seats)*ruinsPerSeat, maxRuins)
+	times := min(len(x.seats)*ruinsPerSeat, max(manyRuins[0], min(ruinedInAll/len(x.seats), manyRuins[1])))
 	dirty := false
 	for n := 0; n < times && x.looks > 0; n += 1 + len(x.out)/seatsARuin {
 		before := x.cost

@@ -35,23 +35,46 @@ type ruins struct {
 	// rooms are what is free, n numbers a row; cards likewise, row by row.
 	rooms []int64
 	cards [][]int64
-	// left is what accounts have.
-	left [][]int64
+	accounts
 	// on are the seats on each row, idle those without a place and place by seat
 	// where there.
 	on    [][]int32
 	idle  []int32
 	place []int32
+	// placeOn are places by kind and row, nil where there are too many; fewest are the units
+	// that one of a kind takes at least.
+	placeOn []int32
+	fewest  []int64
 	// cost is what all come to.
 	cost quantity.Micro
 	weighing
 	rand uint64
+	lost
+}
+
+// accounts are what tenants have left.
+type accounts struct {
+	left [][]int64
+	// bounded are those that may come to an end (bounded.go), charged the seats of each of them,
+	// short the one for which a ruin ejects others.
+	bounded []bool
+	charged [][]int32
+	short   int32
+}
+
+// lost is who loses a place in a ruin.
+type lost struct {
 	// out are those who have lost their place, was where they had it, turn is
 	// the order in which they choose.
 	out, turn []int32
 	was       []state
-	// most is how many may be out.
-	most int
+	// most is how many may be out, emptied the rows that were emptied, ejected by seat the turn
+	// in which it lost its place for the last time.
+	most    int
+	emptied []int32
+	ejected []int
+	// firstIdle is that one in so many ruins begins with a seat that has no place.
+	firstIdle int
 }
 
 // divided is what is kept of seats that may be in parts.
@@ -65,13 +88,12 @@ type divided struct {
 	freed   []int
 	vacated []int32
 	turns   int
-	placeOn []int32
 }
 
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
-		seats: make([]state, len(p.Seats)), place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
+		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
 		x.cards[i] = slices.Clone(p.Rows[i].Cards)
@@ -79,16 +101,22 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	for i := range p.Accounts {
 		x.left = append(x.left, slices.Clone(p.Accounts[i]))
 	}
+	x.bounded, x.charged = p.mayEnd(), make([][]int32, len(p.Accounts))
 	for i := range p.Kinds {
+		x.fewest = append(x.fewest, p.fewest(&p.Kinds[i]))
 		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
-			x.freed, x.placeOn = make([]int, len(p.Rows)), p.placesOn()
+			x.freed = make([]int, len(p.Rows))
 		}
 	}
+	x.placeOn = p.placesOn()
 	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
 	x.beginRules()
 	for i := range p.Seats {
 		s := &p.Seats[i]
 		x.seats[i] = state{s.At, s.On, s.Parts}
+		if a := s.Account; a >= 0 && x.bounded[a] {
+			x.charged[a] = append(x.charged[a], int32(i)) //nolint:gosec // their number
+		}
 		if x.place[i] = -1; s.At == Nowhere {
 			x.place[i] = int32(len(x.idle))   //nolint:gosec // their number
 			x.idle = append(x.idle, int32(i)) //nolint:gosec // their number
@@ -239,7 +267,7 @@ func (x *ruins) apart(s *Seat, row int32) bool {
 
 // charge takes what a seat costs in a place from its account, or (-1) gives it back.
 func (x *ruins) charge(i int32, k *Kind, at int32, sign int64) {
-	if a := x.Seats[i].Account; a >= 0 {
+	if a := x.Seats[i].Account; a >= 0 && x.bounded[a] {
 		for n, c := range x.charges(k, at) {
 			x.left[a][n] -= sign * c
 		}
@@ -248,7 +276,7 @@ func (x *ruins) charge(i int32, k *Kind, at int32, sign int64) {
 
 // affords reports whether a seat's account has what it costs in a place.
 func (x *ruins) affords(i int32, k *Kind, at int32) bool {
-	if a := x.Seats[i].Account; a >= 0 {
+	if a := x.Seats[i].Account; a >= 0 && x.bounded[a] {
 		for n, c := range x.charges(k, at) {
 			if c > x.left[a][n] {
 				return false
@@ -290,7 +318,7 @@ func (x *ruins) choose(seat int32, among []int32, blind int) int32 {
 	}
 	defer func() { x.looks -= 1 + looked/placesALook }()
 	x.consider(&x.Seats[seat])
-	n, places, deals, sizes, rooms := x.n, k.Places, k.Deals, k.Sizes, x.rooms
+	n, places, deals, sizes, rooms, fewest := x.n, k.Places, k.Deals, k.Sizes, x.rooms, x.fewest[kind]
 next:
 	for ; looked < most; looked++ {
 		at := looked
@@ -298,10 +326,14 @@ next:
 			at = int(among[looked])
 		}
 		deal, pl := at, &places[at]
+		room := rooms[int(pl.Row)*n:][:n]
+		if room[0] < fewest {
+			continue
+		}
 		if deals != nil {
 			deal = int(deals[at])
 		}
-		room, size := rooms[int(pl.Row)*n:][:n], sizes[deal*n:][:n]
+		size := sizes[deal*n:][:n]
 		for r, takes := range size {
 			if takes > room[r] {
 				continue next
@@ -333,7 +365,7 @@ func (x *ruins) eachPart(i int32, parts []Part, sign int64) {
 		more := x.weight(s, price)
 		x.cost, x.extra = x.cost+quantity.Micro(sign)*(price+more), x.extra+quantity.Micro(sign)*more
 		x.take(row, deal.size(part.Units, x.n), sign)
-		if s.Account >= 0 {
+		if s.Account >= 0 && x.bounded[s.Account] {
 			left := x.left[s.Account]
 			for c, charge := range deal.charges(part.Units, len(left)) {
 				left[c] -= sign * charge

@@ -42,6 +42,12 @@ type consolidation struct {
 	later map[*draft.Job]bool
 	// costs are what the pools cost as the pass began, by tenant.
 	costs map[string]poolCost
+	// kinds are those of requests that are asked for, nil until asked; room is in how many
+	// offers there is room for each, nil when something moved; tight is the one for which a
+	// move last left too little.
+	kinds []asked
+	room  []int
+	tight int
 }
 
 // standingProposals are those that the ledger remembers of what is still held.

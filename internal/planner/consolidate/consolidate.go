@@ -168,6 +168,9 @@ func (r *consolidation) moveOne(j *draft.Job) bool {
 // then released.
 func (r *consolidation) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
 	text := "saves " + b.saves.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
-	f := r.Exchange(j, place.Request{Only: b.cand.Offer}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, b.alt, b.alt+1, lifecycle.CodeConsolidated, text)
-	return f == nil
+	to, alt := b.cand.Offer, b.alt
+	return r.leavesRoom(func() bool {
+		f := r.Exchange(j, place.Request{Only: to}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, alt, alt+1, lifecycle.CodeConsolidated, text)
+		return f == nil
+	}, c)
 }

@@ -26,6 +26,7 @@
 //	consolidate.go   which jobs are looked at, and what is proposed and moved
 //	better.go        which offer is better for a contract, and whether that is worth it
 //	together.go      replicas that share a domain, which move as a whole
+//	room.go          a move leaves room for each kind of request that is asked for
 //
 // # Invariants
 //

@@ -158,7 +158,7 @@ func (x *together) worthAll(plan []towards) bool {
 // moveAll makes the move, or nothing.
 func (x *together) moveAll(domain string, plan []towards, since v1alpha1.Time) bool {
 	text := "all replicas move together, which saves " + saved(plan).Text() + " " + x.Books.Currency + "/h, proposed since " + draft.Stamp(since)
-	moved := x.Try(func() bool {
+	moved := x.leavesRoom(func() bool {
 		for i := range plan {
 			b := &plan[i]
 			t := draft.Task{Kind: draft.TaskMove, Replica: b.contract.Spec.Intent.Replica, Old: b.contract}
@@ -167,7 +167,7 @@ func (x *together) moveAll(domain string, plan []towards, since v1alpha1.Time) b
 			}
 		}
 		return true
-	})
+	}, slices.Clone(x.job.Live)...)
 	if moved {
 		x.job.Proposals = nil
 	}

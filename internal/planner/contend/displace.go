@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/joint"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
@@ -45,7 +46,8 @@ import (
 //     leaving made room for.
 //
 // Fleet.safety.maxEnds does not count what is displaced: it guards against
-// intents and providers that went away, while an intent asked for this.
+// intents and providers that went away, while an intent asked for this, within its
+// tenant's quota and priority (runbook.md, Ends held back).
 
 // Contest serves those that wait, in turn.
 type Contest struct {
@@ -54,6 +56,9 @@ type Contest struct {
 	// searches for victims that found none.
 	Claims     map[*draft.Job]*claim
 	infeasible map[string]bool
+	// searching are the jobs that searched in this round, searchers their tenants (looks.go).
+	searching map[*draft.Job]bool
+	searchers map[string]bool
 	// Waiting jobs in the order in which they are served.
 	Waiting []*draft.Job
 	// ends are known ends as of the pass endsAt; Searched counts the searches for
@@ -63,6 +68,7 @@ type Contest struct {
 	Searched int
 	// Whole is what the fleet has; nil until asked.
 	Whole *account.Fleet
+	turns *joint.Turns
 }
 
 // New is one in which nothing has happened.
@@ -104,15 +110,21 @@ func (r *Contest) turn(j *draft.Job, q place.Request) {
 	r.Unbook(j)
 	r.EditJob(j)
 	j.TurnAt = r.Turns
+	if settle.WaitsForStart(&r.Settler, j) {
+		return
+	}
 	progressed := false
-	below := r.claimsBelow(j)
+	below := r.claimsBelow(j, q)
 	r.withoutClaims(below, func() {
 		r.Without(r.ReservedBeyond(j), func() {
 			if r.finds(j) {
 				return
 			}
-			progressed = r.Fill(j, q)
-			if len(j.Tasks) > 0 {
+			if r.turns == nil {
+				r.turns = joint.New(&r.Placer, r.wake)
+			}
+			progressed = r.turns.Fill(j, q)
+			if len(j.Tasks) > 0 && !settle.WaitsForStart(&r.Settler, j) {
 				r.makeClaim(j)
 			}
 		})
@@ -143,12 +155,16 @@ func (r *Contest) finds(j *draft.Job) bool {
 // claimsBelow are the claims of lower priority than a job: while it has its turn it may
 // have what is kept for them, because they come after it, in this pass as in the first.
 // None for a job that had to give way: it would permanently take what its claimant
-// waits for.
-func (r *Contest) claimsBelow(j *draft.Job) (below []*claim) {
+// waits for. Nor, for a job that may borrow, those by which another tenant takes back its
+// quota: it would take back what the job borrows of that in the next round.
+func (r *Contest) claimsBelow(j *draft.Job, q place.Request) (below []*claim) {
 	if len(r.Claims) == 0 || j.Displaced {
 		return nil
 	}
 	for k, c := range r.Claims { // in any order: sums are the same
+		if q.MayBorrow && k.TenantName != j.TenantName && k.Tenant.Lends() && r.By(draft.RulesAgain) {
+			continue
+		}
 		if k.Priority < j.Priority {
 			below = append(below, c)
 		}
@@ -314,6 +330,9 @@ func (r *Contest) Displace() (more []*draft.Job) {
 			}
 		}
 	}
+	if r.turns != nil {
+		more, r.turns.Left = append(more, r.turns.Left...), nil
+	}
 	slices.SortFunc(more, func(a, b *draft.Job) int { return draft.CompareNames(a.TenantName, a.Name, b.TenantName, b.Name) })
 	return slices.Compact(more)
 }
@@ -354,6 +373,7 @@ func (r *Contest) vacate(j *draft.Job, c *v1alpha1.Contract) {
 	r.Drop(j, c, v1alpha1.PhasePreempted, code, r.GaveWay(c)) // which writes the job down
 	j.DropTasks(c)
 	if j.Dec.Action == "" && !j.Refused {
+		settle.KeepAway(&r.Settler, j)
 		j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c, Part: c.Spec.Intent.Part, Units: c.Spec.Intent.Units, Of: c.Spec.Intent.Of})
 	}
 	j.Displaced, j.Displacing, j.Noticed = true, true, true
@@ -389,6 +409,7 @@ func (r *Contest) replaceVictim(j *draft.Job, c, next *v1alpha1.Contract) {
 	if j.Dec.Action == "" && !j.Refused {
 		if t := r.TaskFor(j, next.Spec.Intent.Replica, next); t != nil {
 			t.Part, t.Units, t.Of = next.Spec.Intent.Part, next.Spec.Intent.Units, next.Spec.Intent.Of
+			settle.KeepAway(&r.Settler, j)
 			j.AddTask(*t)
 		}
 	}

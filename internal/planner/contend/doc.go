@@ -6,6 +6,7 @@
 //	displace.go   a turn; claims, notices, and who is let off
 //	preempt.go    who may displace whom
 //	victims.go    the least disturbing set that makes room
+//	looks.go      what the search for them may cost a round
 //	units.go      what gives way as a whole, what that costs others, and the best of such
 //	nodes.go      … where pods are to find nodes
 //	reserve.go, ends.go   what is kept for the first in line, until what is known to end

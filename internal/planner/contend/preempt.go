@@ -56,7 +56,7 @@ func (r *Contest) causeAlone(j *draft.Job, c *v1alpha1.Contract) v1alpha1.Cause 
 		return ""
 	}
 	tenant, name := c.Metadata.Namespace, c.Spec.Intent.Name
-	if in := r.Find(tenant, name); in == nil && r.HeldBack.Tenant(tenant) && !r.IsFrozenContract(c) || in != nil && in.Spec.Suspend && !r.OutOfForce(c) || tenant == j.TenantName && (name == j.Name || r.BelongTogether(j, name)) {
+	if in := r.Find(tenant, name); in == nil && r.HeldBack.Tenant(tenant) && !r.IsFrozenContract(c) || in != nil && in.Spec.Suspend && !r.OutOfForce(c) || tenant == j.TenantName && (name == j.Name || slices.Contains(r.Relations().Together[draft.KeyOfJob(j)], name)) {
 		return ""
 	}
 	switch {
@@ -91,6 +91,11 @@ func (r *Contest) makeClaim(j *draft.Job) {
 		found = r.dryRun(j)
 	}
 	searched := len(found.places) == 0 && may && !r.infeasible[searchKey(j)]
+	if searched && !r.maySearch(j) {
+		r.Rollback(m)
+		postponeSearch(r, j)
+		return
+	}
 	if searched {
 		search := &victimSearch{Contest: r, job: j, causes: cl.causes}
 		var more []*v1alpha1.Contract
@@ -213,4 +218,17 @@ func (r *Contest) explainClaim(cl *claim) {
 
 // reclaims reports whether a job's tenant may have had capacity borrowed from
 // it.
-func (r *Contest) reclaims(j *draft.Job) bool { return len(r.Borrowed) > 0 && j.Tenant.Lends() }
+func (r *Contest) reclaims(j *draft.Job) bool {
+	if len(r.Borrowed) == 0 || !j.Tenant.Lends() {
+		return false
+	}
+	if !r.By(draft.RulesAgain) {
+		return true
+	}
+	for _, c := range r.Borrowed { // in any order: one is enough
+		if r.Latest(c).Status.Phase.Charged() {
+			return true
+		}
+	}
+	return false // what was borrowed is being given back in this round
+}

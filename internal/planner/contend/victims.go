@@ -189,6 +189,7 @@ func (s *victimSearch) unitsOn(o *inventory.Offer, lack quantity.Vector) []unit 
 	for _, m := range o.PoolPeers {
 		list = slices.Concat(list, m.Contracts)
 	}
+	s.lookedAt(s.job, len(list))
 	byGang := map[string]int{}
 	var out []unit
 	for _, c := range list {

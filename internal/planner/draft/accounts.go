@@ -1,6 +1,9 @@
 package draft
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 )
@@ -28,6 +31,7 @@ func (r *Draft) Entry(c *v1alpha1.Contract) account.Entry {
 
 // Booked writes down a change of accounts.
 func (r *Draft) Booked(ch account.Change) {
+	r.moved()
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.charges = append(d.kinds, kindCharge), append(d.charges, ch)
 	}
@@ -58,4 +62,21 @@ func (r Axis) charge(c *v1alpha1.Contract) {
 // chargedText is why cancelling a booking costs its term.
 func chargedText(b *v1alpha1.Bookings) string {
 	return "; its term is charged (bookings.freeUntil " + b.FreeUntil.String() + ")"
+}
+
+// CountReplaced charges to their tenants' quotas what contracts of this round have replaced,
+// as the next round will, and reports whether there was any that counts: all changes have
+// been made, and those that still wait are to be told why by what there will be.
+func CountReplaced(r *Draft) (any bool) {
+	if !r.By(RulesAgain) {
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.replaced)) {
+		c := r.Current[name]
+		if Delete(r, r.replaced, name); r.leaves(c) {
+			r.Booked(r.Accounts.Charge(account.Entry{}, r.Entry(c), r.Now))
+			any = true
+		}
+	}
+	return any
 }

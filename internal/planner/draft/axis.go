@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/nodes"
 )
 
 // ahead is what a round knows of bookings, by offer: how many there are on it and its
@@ -15,6 +16,8 @@ type ahead struct {
 	changed map[*inventory.Offer]map[string]int
 	// offAccount are the contracts that are about to be replaced (Draft.OffAccount).
 	offAccount map[string]bool
+	// holdings are what bookings have of their offers' nodes.
+	holdings map[*v1alpha1.Contract]*nodes.Holding
 }
 
 // Axis is a round's contracts on the time axis: what is booked, and what comes free when. It
@@ -37,7 +40,7 @@ func (r Axis) aheads() *ahead {
 	if r.ahead != nil {
 		return r.ahead
 	}
-	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}, offAccount: map[string]bool{}}
+	a := &ahead{booked: map[*inventory.Offer]int{}, changed: map[*inventory.Offer]map[string]int{}, offAccount: map[string]bool{}, holdings: map[*v1alpha1.Contract]*nodes.Holding{}}
 	for _, c := range r.W.Ledger.Bookings() {
 		a.count(r.OfferOf(c), nil, c)
 	}

@@ -106,6 +106,7 @@ func (r *Draft) Put(before, after *v1alpha1.Contract) {
 		r.Current[name] = after
 	}
 	noteAhead(r, e.offer, name, before, after, 1)
+	r.moved()
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.puts = append(d.kinds, kindPut), append(d.puts, e)
 	}
@@ -247,6 +248,7 @@ func (r *Draft) Lend(list ...*v1alpha1.Contract) {
 
 func (r *Draft) lend(l loan) {
 	r.Inventory.Lend(l.place, l.of)
+	r.moved()
 	if d := &r.journal; len(d.marks) > 0 {
 		d.kinds, d.loans = append(d.kinds, kindLoan), append(d.loans, l)
 	}
@@ -260,7 +262,10 @@ func (r *Draft) Due(t v1alpha1.Time) {
 }
 
 // MoveTo makes another instant that as of which it is decided.
-func (r *Draft) MoveTo(now v1alpha1.Time) { Set(r, &r.Now, now) }
+func (r *Draft) MoveTo(now v1alpha1.Time) {
+	r.moved()
+	Set(r, &r.Now, now)
+}
 
 // Relief is what an offer would gain without a contract of its pool.
 func (r *Draft) Relief(o *inventory.Offer, c *v1alpha1.Contract) quantity.Vector {

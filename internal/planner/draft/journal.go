@@ -34,6 +34,8 @@ type journal struct {
 	// touched counts the contracts that were put on offers, and those that were taken back:
 	// it counts up whatever is rolled back.
 	touched int
+	// state numbers what was changed last; states counts the numbers that were given.
+	state, states int
 }
 
 type kind uint8
@@ -54,6 +56,7 @@ type Mark int
 type openMark struct {
 	number Mark
 	at     int // in kinds
+	state  int // at the mark
 }
 
 // jobWas is a job before it changed. Its maps are written down apart, and its lists
@@ -100,8 +103,19 @@ type loan struct {
 // Mark opens a mark: Rollback or Keep closes it.
 func (d *journal) Mark() Mark {
 	d.made++
-	d.marks = append(d.marks, openMark{Mark(d.made), len(d.kinds)})
+	d.marks = append(d.marks, openMark{Mark(d.made), len(d.kinds), d.state})
 	return Mark(d.made)
+}
+
+// State is a number that is the same only as long as what is taken and lent of offers and
+// charged to accounts, and the instant, are the same: each change gives another one, and
+// rolling back to a mark brings back the number of then. What is noted of jobs does not count.
+func (d *journal) State() int { return d.state }
+
+// moved gives the state another number.
+func (d *journal) moved() {
+	d.states++
+	d.state = d.states
 }
 
 // Trying reports whether a mark is open.

@@ -25,8 +25,8 @@ import (
 //	               consolidates, an operator gave it up. A replacement must not
 //	               wait for them.
 //
-// What an intent's change replaces counts from the next round on, so that a
-// change is made within an exact quota, and the next one after the drain. What
+// What an intent's change replaces counts from the end of its round on (CountReplaced), so
+// that a change is made within an exact quota, and the next one after the drain. What
 // is seen gone does not count, nor what is on a provider that is lost: nobody
 // could see it gone.
 

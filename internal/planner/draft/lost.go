@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -33,9 +34,28 @@ func LostSince(r *Draft, j *Job) (since v1alpha1.Time) {
 			if o := r.OfferOf(t.Old); o != nil {
 				earlier(cmp.Or(o.Since, r.Now))
 			}
-		case t.Kind == TaskFresh && j.Ordinals[fmt.Sprintf("%d.0", t.Replica)] > 0:
+		case t.Kind == TaskFresh && j.Ordinals[fmt.Sprintf("%d.%d", t.Replica, t.Part)] > 0:
 			earlier(r.WaitingSince(j))
 		}
 	}
 	return since
+}
+
+// Follow adds the tasks by which all that a job has goes elsewhere.
+func (j *Job) Follow() {
+	for _, c := range j.Live {
+		if !slices.ContainsFunc(j.Tasks, func(t Task) bool { return t.Old == c }) {
+			in := &c.Spec.Intent
+			j.AddTask(Task{Kind: TaskFollow, Replica: in.Replica, Part: in.Part, Units: in.Units, Of: in.Of, Old: c})
+		}
+	}
+}
+
+// WaitsNow reports whether a job waits for capacity that it would take at once: not one that
+// only wants to know, and none that books for a term which has not begun.
+func WaitsNow(r *Draft, j *Job) bool {
+	if len(j.Tasks) == 0 || j.Finding() {
+		return false
+	}
+	return !r.By(RulesAgain) || j.In == nil || len(j.Live) > 0 || !j.In.Spec.Schedule.Book || !j.In.Spec.Schedule.NotBefore.After(r.Now.Time)
 }

@@ -80,9 +80,9 @@ type Plan struct {
 	reordered bool
 }
 
-// SolvedRules are the rules from which on batches are solved by package batch. What
-// lower ones decided of a batch cannot be decided again.
-const SolvedRules = RulesBatchSolved
+// SolvedRules are the rules from which on batches are solved as package batch solves them
+// now. What lower ones decided of a batch cannot be decided again.
+const SolvedRules = RulesBatchesSwap
 
 // Solved reports whether what came at once was solved as a batch.
 func (p *Plan) Solved() bool { return p.solved }

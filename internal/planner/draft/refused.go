@@ -40,7 +40,7 @@ func (f *Facts) KeepEnded(c *v1alpha1.Contract) time.Duration {
 		return keep
 	}
 	_, refused := f.RefusalOf(c)
-	if _, denied := DeniedAt(c); refused || denied {
+	if _, denied := f.DeniedAt(c); refused || denied {
 		return denialMemory
 	}
 	return keep
@@ -54,11 +54,16 @@ type RefusalRecord struct {
 
 // RefusalOf is the denial that a contract records, false when there is none. One that
 // was denied when it was released, for whatever else, records that: only a provider that
-// grants takes its denial back.
+// grants takes its denial back. It is of the time at which it began, also when it is released
+// for it, so that what a round gives up changes nothing of who is out of the market.
 func (f *Facts) RefusalOf(c *v1alpha1.Contract) (RefusalRecord, bool) {
 	code, at := lifecycle.Trouble(c)
 	if !refuses(code) && f.By(RulesDenialsSeen) {
 		code, at = lifecycle.Last(c)
+	} else if f.By(RulesAgain) && c.Status.Phase != v1alpha1.PhaseDegraded {
+		if last, began := lifecycle.Last(c); refuses(last) {
+			code, at = last, began
+		}
 	}
 	rec := RefusalRecord{Provider: c.Spec.Provider, Flavor: c.Spec.Flavor, Tenant: c.Metadata.Namespace, At: at}
 	return rec, refuses(code)
@@ -85,10 +90,19 @@ func (r *Draft) OutOfMarket(provider string) v1alpha1.Time {
 	return v1alpha1.Time{}
 }
 
-// DeniedAt is when a contract was found to be denied by its provider: since
-// then while it is Degraded for that, and else when it was given up for it.
-func DeniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
+// DeniedAt is when a contract was last seen to be denied by its provider: now while it is
+// Degraded for that, and else when it was released, for that or, while it was denied, for
+// something else: that it gave way to another intent makes its flavor no better. (By older
+// rules when the denial began, while it is Degraded, and only what was released for it.)
+func (f *Facts) DeniedAt(c *v1alpha1.Contract) (v1alpha1.Time, bool) {
 	code, at := lifecycle.Trouble(c)
+	switch {
+	case !f.By(RulesAgain) || code == lifecycle.CodeSLA:
+	case c.Status.Phase == v1alpha1.PhaseDegraded:
+		at = f.W.Now
+	case !refuses(code):
+		code, _ = lifecycle.Last(c)
+	}
 	switch code {
 	case lifecycle.CodeSliceDenied, lifecycle.CodeRefused, lifecycle.CodeSLA:
 		return at, true

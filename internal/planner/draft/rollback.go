@@ -9,6 +9,7 @@ func (r *Draft) Rollback(m Mark) {
 	for n := len(d.kinds) - 1; n >= at; n-- {
 		r.undo(d.kinds[n])
 	}
+	d.state = d.marks[i].state
 	d.kinds, d.marks = d.kinds[:at], d.marks[:i]
 }
 

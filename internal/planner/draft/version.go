@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesPartsOnNodes
+const Rules = RulesStranded
 
 // The changes, by the number that they came with.
 const (
@@ -95,4 +95,50 @@ const (
 	// RulesBookingsCounted: what is looked for bookings (schedule.book) counts against
 	// limits.work, and ends there (packages ahead, settle).
 	RulesBookingsCounted = 19
+	// RulesTogetherMoves: intents that belong together move as one where all that they have
+	// must go elsewhere, or a lost replica has waited for update.moveAfter; so does a gang of
+	// which replicas are put together from parts, which may then be others (packages joint and
+	// place).
+	RulesTogetherMoves = 20
+	// RulesInstancesBooked: instances of MIG are booked ahead; shares of cards are not
+	// (package ahead).
+	RulesInstancesBooked = 20
+	// RulesBatchesSwap: in the search of a batch those without a place join where they could
+	// sit, and a group finds more rows emptied for it (package batch).
+	RulesBatchesSwap = 21
+	// RulesAgain: what a plan does to one contract, booking or tenant counts in that plan for
+	// all others as it will in the next one, so that a second plan of the same world changes
+	// nothing (invariant 3):
+	//   - an intent keeps away from a flavor that denied it as long as it does, and also where
+	//     the contract was released for something else meanwhile; a denial counts from when it
+	//     began, and not once more from when the contract is given up for it (refused.go);
+	//   - an intent that may not start yet and loses the last that it holds waits for its
+	//     start, or books it, in the same round (package contend);
+	//   - one that was refused for good while some of its replicas are booked books no more of
+	//     them, and one of stage find books nothing (packages ahead, settle);
+	//   - a booking that an operator gives up ends before it can begin (package settle);
+	//   - quota is not borrowed from a tenant whose intent makes others give it back, and
+	//     nobody takes back what its borrower has given up (package contend);
+	//   - a contract that was made smaller counts at its size at every later instant, whatever
+	//     its provider still reports (ledger.Later);
+	//   - what stays until the new contract of its replica works does not keep that one in its
+	//     domain (the planner's check).
+	RulesAgain = 22
+	// RulesTogetherLeaves: spot capacity that is taken back from an intent, all of which then
+	// goes elsewhere, takes those with it that it belongs together with (package joint).
+	RulesTogetherLeaves = 22
+	// RulesUnitsBooked: one unit of a card, the smallest share that its offer sells, is booked
+	// ahead; larger shares are not (package ahead).
+	RulesUnitsBooked = 22
+	// RulesTogetherCounted: what is looked for one provider for intents that belong together,
+	// and for contracts that give way to an intent, counts against limits.work, and ends there
+	// (packages place and contend).
+	RulesTogetherCounted = 22
+	// RulesStranded: shares of cards are placed by what of the cards the next ten requests of
+	// the usual mix would leave, and no more the next one alone (package stranded); of offers
+	// that are equal in price and score the one where that is least goes first.
+	RulesStranded = 23
+	// RulesLastRoom: consolidation leaves room for each kind of request that is asked for
+	// (package consolidate).
+	RulesLastRoom = 23
 )

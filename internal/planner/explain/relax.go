@@ -195,20 +195,22 @@ func joinClasses(list []v1alpha1.PriceClass) string {
 
 func (r *Explainer) relaxPlace(spec *v1alpha1.IntentSpec, w *match.Request, o *inventory.Offer, req string) (text, said string) {
 	p := &spec.Placement
-	add := func(list *[]string, name, value string) (string, string) {
+	add := func(list *[]string, name, value string, of func(*inventory.Offer) string) (string, string) {
 		if value == "" {
 			return "", ""
 		}
-		*list = append(slices.Clone(*list), value)
+		*list = append(slices.DeleteFunc(slices.Clone(*list), func(v string) bool { // what nobody offers is not suggested again
+			return !slices.ContainsFunc(r.Inventory.Offers(), func(o *inventory.Offer) bool { return of(o) == v })
+		}), value)
 		return "placement." + name + ": [" + strings.Join(*list, ", ") + "]", "is in " + value
 	}
 	switch req {
 	case match.ReqRegions:
-		return add(&p.Regions, "regions", o.Location.Region)
+		return add(&p.Regions, "regions", o.Location.Region, func(o *inventory.Offer) string { return o.Location.Region })
 	case match.ReqZones:
-		return add(&p.Zones, "zones", o.Location.Zone)
+		return add(&p.Zones, "zones", o.Location.Zone, func(o *inventory.Offer) string { return o.Location.Zone })
 	case match.ReqArchitectures:
-		text, _ = add(&p.Architectures, "architectures", o.Flavor.Spec.Architecture)
+		text, _ = add(&p.Architectures, "architectures", o.Flavor.Spec.Architecture, func(o *inventory.Offer) string { return o.Flavor.Spec.Architecture })
 		return text, "is " + o.Flavor.Spec.Architecture
 	case match.ReqLatency:
 		ms, known := r.Match.Latency(w.Consumer, o)

@@ -24,8 +24,10 @@ type aftermath struct {
 	members map[*v1alpha1.Flavor]ledger.Member
 	units   map[*v1alpha1.Flavor]ledger.CardUnits
 	nodes   map[*v1alpha1.Flavor]*ledger.NodesHeld
-	// calendar is what is booked (ahead.go).
+	// calendar is what is booked (ahead.go); later: at later instants contracts count as they
+	// were sold.
 	calendar calendar
+	later    bool
 }
 
 // term is [from, to) on a flavor and its pool.
@@ -43,8 +45,8 @@ type calendar struct {
 	lists  map[*v1alpha1.Flavor][]*v1alpha1.Contract
 }
 
-func afterwards(l *ledger.Ledger, p *draft.Plan) *aftermath {
-	a := &aftermath{before: l, plan: p, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, booked: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
+func afterwards(w *draft.World, p *draft.Plan) *aftermath {
+	a := &aftermath{before: w.Ledger, plan: p, later: w.Rules == 0 || w.Rules >= draft.RulesAgain, changed: make(map[string]bool, len(p.Contracts)), held: map[inventory.Key][]*v1alpha1.Contract{}, booked: map[inventory.Key][]*v1alpha1.Contract{}, sums: map[string]ledger.Totals{},
 		members: map[*v1alpha1.Flavor]ledger.Member{}, units: map[*v1alpha1.Flavor]ledger.CardUnits{}, nodes: map[*v1alpha1.Flavor]*ledger.NodesHeld{},
 		calendar: calendar{map[*v1alpha1.Flavor][]*v1alpha1.Contract{}, map[term][]v1alpha1.Time{}, map[term]v1alpha1.Resources{}, map[*v1alpha1.Flavor][]*v1alpha1.Contract{}}}
 	for i := range p.Contracts {

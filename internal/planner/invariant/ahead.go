@@ -72,11 +72,15 @@ func (a *aftermath) starts(f *v1alpha1.Flavor, booked []*v1alpha1.Contract, from
 func (a *aftermath) leftAt(f *v1alpha1.Flavor, pool []*v1alpha1.Flavor, at v1alpha1.Time) v1alpha1.Resources {
 	left, known := a.calendar.left[term{f: f, from: at}]
 	if !known {
+		of := ledger.At
+		if a.later && at.After(a.plan.Now.Time) {
+			of = ledger.Later
+		}
 		var members []ledger.Member
 		for _, m := range pool {
-			members = append(members, ledger.At(m, a.all(m), at))
+			members = append(members, of(m, a.all(m), at))
 		}
-		left = ledger.Sellable(ledger.Figures(ledger.At(f, a.all(f), at), members, ""))
+		left = ledger.Sellable(ledger.Figures(of(f, a.all(f), at), members, ""))
 		a.calendar.left[term{f: f, from: at}] = left
 	}
 	return left

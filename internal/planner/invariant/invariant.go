@@ -13,7 +13,7 @@ import (
 // Violations are the intents whose new or enlarged contracts break an
 // invariant of a plan, and how.
 func Violations(w *draft.World, p *draft.Plan, flavorsOf func(provider string) []*v1alpha1.Flavor) map[[2]string]string {
-	a := audit{w: w, after: afterwards(w.Ledger, p), market: market{of: flavorsOf, read: map[string]bool{}, flavors: map[inventory.Key]*v1alpha1.Flavor{}, pools: map[inventory.Key][]*v1alpha1.Flavor{}}, left: map[*v1alpha1.Flavor]v1alpha1.Resources{}}
+	a := audit{w: w, after: afterwards(w, p), market: market{of: flavorsOf, read: map[string]bool{}, flavors: map[inventory.Key]*v1alpha1.Flavor{}, pools: map[inventory.Key][]*v1alpha1.Flavor{}}, left: map[*v1alpha1.Flavor]v1alpha1.Resources{}}
 	bad := map[[2]string]string{}
 	for i := range p.Contracts {
 		before, c := p.Contracts[i].Before, p.Contracts[i].After

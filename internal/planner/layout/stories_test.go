@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -161,11 +162,16 @@ func where(c *v1alpha1.Contract) string {
 }
 
 // check asks of each contract that the round placed, or laid on other nodes, whether these
-// have room for all that is held there.
+// have room for all that is held there, and of the plan that its last check withdraws nothing.
 func (s *story) check(p *planner.Plan, said string) {
 	fail := func(format string, args ...any) {
 		s.t.Helper()
 		s.t.Fatalf("after %q: %s\n%s", said, fmt.Sprintf(format, args...), s.books())
+	}
+	for _, d := range p.Intents { // else the last check alone would hold all of this
+		if d.Code == lifecycle.CodeInvariant {
+			fail("%s/%s: %s", d.Tenant, d.Name, d.Reason)
+		}
 	}
 	for i := range p.Contracts {
 		was, c := p.Contracts[i].Before, p.Contracts[i].After

@@ -37,7 +37,7 @@
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
 //	draft/axis.go, draft/ahead.go, draft/calendar.go, draft/facts.go, draft/nodes.go, ahead/begin.go,
-//	ahead/ladder.go, planner/guard.go
+//	ahead/ladder.go, planner/guard.go, planner/invariants.go
 //	                        what is booked, and what of it begins
 //	report/sentences.go     what is shown of a booking
 //	invariant/invariant.go, invariant/aftermath.go, invariant/ahead.go
@@ -45,6 +45,7 @@
 //	draft/job.go            which versions a job looks at again
 //	draft/leaving.go        what its tenant gave up itself
 //	draft/lost.go           since when a replica of a gang is lost
+//	draft/refused.go        whether a contract is denied now
 //	draft/remote.go         mapsAway: whose namespaces are taken at a provider
 //	draft/sla.go            what may break sla.maxTimeToActive
 //	place/update.go         works: whether pods can use it

@@ -22,6 +22,9 @@ type Candidate struct {
 	// Resources, the term of it, hold when it fits.
 	Fails            string
 	Score, Resources float64
+	// Fills decides between equal prices and scores: how little it strands of cards that are
+	// sold in parts, 0 for others (draft.RulesStranded).
+	Fills float64
 	// Scales: it fits only because its offer can grow. Unasked: it has accelerators that
 	// are not asked for.
 	Scales, Unasked bool
@@ -175,6 +178,9 @@ func (m *Matcher) look(s *Class, c *Candidate) {
 	if c.Fails == "" {
 		c.Resources = m.Resources(s.Request, c.Offer, c.Size, nil, nil)
 		c.Score = s.Request.Weights.Score(c)
+		if m.facts.LooksAhead && c.Offer.Cards() != nil {
+			c.Fills = c.Resources
+		}
 		c.Scales = c.Offer.Scales(c.Size) || m.needsNode(s.Request, c.Offer, c.Size)
 	}
 }

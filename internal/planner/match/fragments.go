@@ -9,29 +9,34 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/keys"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/stranded"
 )
 
 // What is scarce of cards that are sold in parts is room for what is asked for,
 // and the resources term of such an offer counts how little of it a placement
-// strands. After Weng et al. ("Beware of Fragmentation: Scheduling GPU-Sharing
-// Workloads with Fragmentation Gradient Descent", USENIX ATC 2023): of an
-// offer's idle cards, what a request drawn from the workload could not use,
+// strands: F is what of an offer's idle cards the next requests of the usual mix
+// would leave (package stranded), the mix being World.Workload, else the intents
+// there are. The term rises with how much F falls, and a little with how full
+// the offer is, which decides between many that are alike:
+//
+//	R = 1 ÷ (1 + e^(−4·(F before − F after − 0.15·(½·cpu + ½·gpu left))))
+//
+// cpu and gpu being parts of those of the largest such offer.
+//
+// By the rules before draft.RulesStranded F was that of Weng et al. ("Beware of
+// Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
+// Descent", USENIX ATC 2023), with a fill of 0.05 in place of 0.15: what one request
+// drawn from the workload could not use,
 //
 //	F = Σ p(m) · (all idle cards, where m fits not; else the idle parts of cards
 //	    that have less than m's share)
 //
-// where p(m) is how often m is asked for (World.Workload, else the intents
-// there are). The term rises with how much F falls, and a little with how full
-// the offer is, which decides between many that are alike:
-//
-//	R = 1 ÷ (1 + e^(−4·(F before − F after − 0.05·(½·cpu + ½·gpu left))))
-//
-// cpu and gpu being parts of those of the largest such offer. The published
-// descent cuts its scores to whole numbers and draws among equals instead; the
+// The published descent cuts its scores to whole numbers and draws among equals; the
 // simulation compares both (TestFragmentation of internal/simulate).
 const (
 	packingSlope = 4
-	packingFill  = 0.05
+	packingFill  = 0.15
+	fragmentFill = 0.05
 	// maxKinds bounds the kinds of request that are compared: the most frequent.
 	maxKinds = 128
 )
@@ -47,8 +52,12 @@ type Typical struct {
 // workload is the kinds of request that ask for cards.
 type workload struct {
 	kinds []requestKind
-	// suits is which kinds a kind of card suits, by number of the card's.
+	// ahead is Facts.LooksAhead.
+	ahead bool
+	// suits is which kinds a kind of card suits, by number of the card's; mixes are what
+	// is asked for of it.
 	suits map[int][]bool
+	mixes map[cardKey]*stranded.Mix
 	// most cores and cards that an offer has which sells parts of cards.
 	cpu, cards float64
 	// after is room for the cards of one offer.
@@ -65,6 +74,12 @@ type counted struct {
 	fragments float64
 }
 
+// cardKey is a kind of card by its number, and how many units it has.
+type cardKey struct {
+	kind int
+	per  int64
+}
+
 type requestKind struct {
 	cpu  int64
 	gpu  *CardRequest
@@ -73,10 +88,10 @@ type requestKind struct {
 
 // workload is made on first use.
 func (m *Matcher) workload() *workload {
-	if m.load != nil {
+	if m.load != nil && m.load.ahead == m.facts.LooksAhead {
 		return m.load
 	}
-	w := &workload{suits: map[int][]bool{}, now: make([]counted, len(m.inventory.Offers()))}
+	w := &workload{ahead: m.facts.LooksAhead, suits: map[int][]bool{}, mixes: map[cardKey]*stranded.Mix{}, now: make([]counted, len(m.inventory.Offers()))}
 	m.load = w
 	at := map[string]int{}
 	var all float64
@@ -146,8 +161,25 @@ func (w *workload) suited(o *inventory.Offer) []bool {
 	return list
 }
 
-// fragments is F of an offer as if it had so many milli-cores and these units of
-// its cards free, in cards.
+// mix is what is asked for of an offer's cards.
+func (w *workload) mix(o *inventory.Offer) *stranded.Mix {
+	key := cardKey{o.CardKind, o.Cards().PerCard()}
+	if w.mixes[key] == nil {
+		var kinds []stranded.Kind
+		for i, suits := range w.suited(o) {
+			if k := &w.kinds[i]; suits {
+				units := k.gpu.Units(key.per)
+				whole := max(units/key.per, 1)
+				kinds = append(kinds, stranded.Kind{Cores: k.cpu / whole, Units: min(units, key.per), Often: k.freq})
+			}
+		}
+		w.mixes[key] = stranded.New(key.per, kinds)
+	}
+	return w.mixes[key]
+}
+
+// fragments is F of an offer by the rules before draft.RulesStranded, as if it had so many
+// milli-cores and these units of its cards free, in cards.
 func (w *workload) fragments(o *inventory.Offer, cpu int64, free []int64) float64 {
 	per := o.Cards().PerCard()
 	var idle, empty, most int64
@@ -185,11 +217,20 @@ func (w *workload) fragments(o *inventory.Offer, cpu int64, free []int64) float6
 	return sum / float64(per)
 }
 
-// counted are the fragments of an offer's cards while so many milli-cores are free.
-func (w *workload) counted(o *inventory.Offer, cpu int64) float64 {
+// stranded is F of an offer as if it had so many milli-cores and these units of its cards
+// free, in cards.
+func (w *workload) stranded(o *inventory.Offer, cpu int64, free []int64) float64 {
+	if w.ahead {
+		return w.mix(o).Of(cpu, free)
+	}
+	return w.fragments(o, cpu, free)
+}
+
+// strandedNow is F of an offer as it is, while so many milli-cores are free.
+func (w *workload) strandedNow(o *inventory.Offer, cpu int64) float64 {
 	d, was := o.Cards(), &w.now[o.Index]
 	if was.cards != d || was.changes != d.Changes() {
-		*was = counted{d, d.Changes(), w.fragments(o, cpu, d.Free())}
+		*was = counted{d, d.Changes(), w.stranded(o, cpu, d.Free())}
 	}
 	return was.fragments
 }
@@ -198,7 +239,7 @@ func (w *workload) counted(o *inventory.Offer, cpu int64) float64 {
 // sold, and on which card a part of one then lies: -1 where that is no matter.
 func (m *Matcher) packing(o *inventory.Offer, free, size quantity.Vector) (term float64, card int) {
 	w, d := m.workload(), o.Cards()
-	before := w.counted(o, free.At(quantity.CPU))
+	before := w.strandedNow(o, free.At(quantity.CPU))
 	cpu := free.At(quantity.CPU) - size.At(quantity.CPU)
 	w.after = append(w.after[:0], d.Free()...)
 	after := w.after
@@ -209,7 +250,7 @@ func (m *Matcher) packing(o *inventory.Offer, free, size quantity.Vector) (term 
 				after[i] -= u.Units
 			}
 		}
-		return w.fragments(o, cpu, after)
+		return w.stranded(o, cpu, after)
 	}
 	units := size.At(quantity.GPU)
 	left, card := math.Inf(1), -1
@@ -235,7 +276,11 @@ func (m *Matcher) packing(o *inventory.Offer, free, size quantity.Vector) (term 
 	if math.IsInf(left, 1) {
 		left = before // loose units that no card has together
 	}
-	return 1 / (1 + math.Exp(-packingSlope*(before-left-packingFill*fill))), card
+	weight := packingFill
+	if !w.ahead {
+		weight = fragmentFill
+	}
+	return 1 / (1 + math.Exp(-packingSlope*(before-left-float64(weight*fill)))), card
 }
 
 // Resources is the resources term of a size on an offer, as if freed of it, and

@@ -31,6 +31,9 @@ type Facts struct {
 	Asked, GrowthApart bool
 	// ProfilesAlike: a MIG profile is one however it is written (draft.RulesProfilesAlike).
 	ProfilesAlike bool
+	// LooksAhead: cards sold in parts are scored by what several requests would leave
+	// (draft.RulesStranded).
+	LooksAhead bool
 
 	Clusters map[string]*v1alpha1.Cluster
 	Policies []model.Policy

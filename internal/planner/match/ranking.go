@@ -144,8 +144,8 @@ func (k *ranking) sink(cands []Candidate, open []int32) {
 }
 
 // Before is the order of candidates that fit: the higher score, then the lower
-// price, then the reference; for thrift the price goes first. One that is not
-// known is the highest. Offers that would have to grow come last,
+// price, then what strands less of cards sold in parts, then the reference; for
+// thrift the price goes first. One that is not known is the highest. Offers that would have to grow come last,
 // and after them those with accelerators that are not asked for.
 func Before(a, b *Candidate, thrifty bool) bool { return Compare(a, b, thrifty) < 0 }
 
@@ -170,12 +170,12 @@ func compareCandidates(a, b *Candidate, thrifty bool) int {
 		return first(a.Quote.Most() < b.Quote.Most())
 	case a.Score != b.Score:
 		return first(a.Score > b.Score)
-	case same:
-		return 0
-	case a.Vague != b.Vague:
+	case !same && a.Vague != b.Vague:
 		return first(b.Vague)
+	case !same && a.Quote.Current() != b.Quote.Current():
+		return first(a.Quote.Current() < b.Quote.Current())
 	}
-	return cmp.Compare(a.Quote.Current(), b.Quote.Current())
+	return cmp.Compare(b.Fills, a.Fills)
 }
 
 // first is the sign of what goes first, or after.

@@ -67,7 +67,8 @@ const (
 	// ReqBooked: others have booked it before the contract would end.
 	ReqBooked = "booked"
 	// Rules on what may be booked ahead.
-	ReqBookedCards = "bookings.cards"    // it sells parts of cards
+	ReqBookedCards = "bookings.cards"    // it sells shares of cards (by rules before 22)
+	ReqBookedParts = "bookings.parts"    // it sells shares of cards, and more than one unit is asked for
 	ReqBookedShare = "bookings.maxShare" // too much of it is booked then
 	ReqBookedMany  = "bookings.starts"   // its bookings begin at too many instants
 
@@ -98,7 +99,7 @@ func Requirements() []string {
 		ReqGPUProfile, ReqGPUSharing, ReqResource, ReqRegions, ReqZones, ReqArchitectures,
 		ReqLabels, ReqLatency, ReqEnforcement, ReqAccelerators, ReqCarbon, ReqReliability,
 		ReqAvailability, ReqWhere, ReqPolicy, ReqPartition, ReqDenied, ReqRefuses,
-		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqBooked, ReqBookedCards, ReqBookedShare, ReqBookedMany, ReqCapacity, ReqCard, ReqNode,
+		ReqRemoteNamespace, ReqSecret, ReqSpread, ReqWithin, ReqTogether, ReqApart, ReqBooked, ReqBookedCards, ReqBookedParts, ReqBookedShare, ReqBookedMany, ReqCapacity, ReqCard, ReqNode,
 		ReqPrice, ReqPriceOf, ReqTransfer, ReqPurchase, ReqMaxHourly, ReqMaxHourlySpot,
 		ReqMaxHourlyPerGPU, ReqMaxTotal,
 	}

@@ -129,25 +129,69 @@ func (m *Map) Book(h *Holding, sign int64) {
 			continue
 		}
 		free := m.free[i].Clone()
-		for r, n := range p.Size {
-			if r != quantity.Pods && n != 0 {
-				free = free.Set(r, free.At(r)-sign*n)
-			}
-		}
 		m.levels = m.levels.leave(m.shape[i], m.free[i], i)
-		m.free[i] = free
-		m.levels = m.levels.enter(m.shape[i], free, i)
+		m.free[i] = p.take(free, sign)
+		m.levels = m.levels.enter(m.shape[i], m.free[i], i)
 	}
-	if h.Loose == nil {
+	m.bookLoose(h.Loose, sign)
+}
+
+// take takes a part of what is free of its node, sign times, in place.
+func (p *Part) take(free quantity.Vector, sign int64) quantity.Vector {
+	for r, n := range p.Size {
+		if r != quantity.Pods && n != 0 {
+			free = free.Set(r, free.At(r)-sign*n)
+		}
+	}
+	return free
+}
+
+// bookLoose is Book of what lies nobody knows where.
+func (m *Map) bookLoose(loose quantity.Vector, sign int64) {
+	if loose == nil {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(m.loose, h.Loose, compareLoose)
+	at, _ := slices.BinarySearchFunc(m.loose, loose, compareLoose)
 	switch {
 	case sign > 0:
-		m.loose = slices.Insert(m.loose, at, h.Loose)
-	case at < len(m.loose) && m.loose[at].Equal(h.Loose):
+		m.loose = slices.Insert(m.loose, at, loose)
+	case at < len(m.loose) && m.loose[at].Equal(loose):
 		m.loose = slices.Delete(m.loose, at, at+1)
 	}
+}
+
+// Booking is what is taken of a map (1), or given back (-1).
+type Booking struct {
+	Holding *Holding
+	Sign    int64
+}
+
+// BookAll is Book of one after the other. It finds anew which nodes are alike where that is
+// less work than to move each part's: an offer may have hundreds of bookings.
+func (m *Map) BookAll(list []Booking) {
+	if len(list) < 8 || len(list) < len(m.names)/16 {
+		for _, b := range list {
+			m.Book(b.Holding, b.Sign)
+		}
+		return
+	}
+	m.shown = nil
+	own := make([]bool, len(m.free))
+	for _, b := range list {
+		for k := range b.Holding.Parts {
+			p := &b.Holding.Parts[k]
+			i, known := m.index[p.Node]
+			if !known {
+				continue
+			}
+			if !own[i] {
+				m.free[i], own[i] = m.free[i].Clone(), true
+			}
+			m.free[i] = p.take(m.free[i], b.Sign)
+		}
+		m.bookLoose(b.Holding.Loose, b.Sign)
+	}
+	m.levels = levelsOf(m.shape, m.free)
 }
 
 // Without calls f as if something held were given back. nil is no map.

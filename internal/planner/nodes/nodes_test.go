@@ -138,3 +138,33 @@ func TestLoose(t *testing.T) {
 		}
 	})
 }
+
+// TestBookAll: what is taken and given back at once leaves a map as if it came one after the
+// other, whatever is then packed on it.
+func TestBookAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := drawMap(t)
+		all := one.Clone()
+		var list []nodes.Booking
+		for range rapid.IntRange(0, 20).Draw(t, "bookings") {
+			h := &nodes.Holding{}
+			for k := range rapid.IntRange(0, 2).Draw(t, "parts") {
+				h.Parts = append(h.Parts, nodes.Part{Node: fmt.Sprintf("n%02d", rapid.IntRange(0, 7).Draw(t, "node")), Size: size(int64(k), rapid.Int64Range(0, 3).Draw(t, "cores")*1000, 1<<30)})
+			}
+			if rapid.Bool().Draw(t, "loose") {
+				h.Loose = size(rapid.Int64Range(1, 3).Draw(t, "loose GPUs"), 1000, 1<<30)
+			}
+			sign := rapid.SampledFrom([]int64{1, 1, -1}).Draw(t, "sign")
+			list = append(list, nodes.Booking{Holding: h, Sign: sign})
+			one.Book(h, sign)
+		}
+		all.BookAll(list)
+		if a, b := text(one), text(all); a != b {
+			t.Fatalf("at once:\n%sone after the other:\n%s", b, a)
+		}
+		v, ask := drawAsk(t)
+		if a, b := fmt.Sprint(one.Pack(v, ask, nil)), fmt.Sprint(all.Pack(v, ask, nil)); a != b {
+			t.Fatalf("%v is packed on %s at once, and on %s one after the other", v, b, a)
+		}
+	})
+}

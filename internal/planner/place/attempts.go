@@ -38,7 +38,7 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 			first.Closest = fmt.Sprintf("alternative %d: %s", alt, f.Closest)
 		}
 	}
-	q.looks.explain(r, first)
+	q.looks.Explain(&r.Draft, first)
 	return first
 }
 

@@ -59,17 +59,17 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
 	within := withinRules(r, j, q, placed, except)
-	if len(p.Spread) == 0 && q.provider == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
+	if len(p.Spread) == 0 && q.provider == "" && q.Nowhere == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
 		return nil
 	}
-	x := &Rules{Only: q.provider, Within: within, Holds: holdsIn(r, s, within)}
+	x := &Rules{Only: q.provider, Nowhere: q.Nowhere, Within: within, Holds: holdsIn(r, s, within)}
 	x.Spread = make([]rules.Spread, 0, len(p.Spread))
 	for i := range p.Spread {
 		sp := &p.Spread[i]
 		x.Spread = append(x.Spread, rules.SpreadOf(&r.Draft, sp, j, DomainsOf(s, sp.By, sp.Label), replica, placed, except))
 	}
 	for _, name := range related.Together[k] {
-		if at := rules.ProvidersOf(&r.Draft, j.TenantName, name, false); len(at) > 0 {
+		if at := neighbours(r, j, q, name); len(at) > 0 {
 			x.Together = append(x.Together, rules.Neighbour{Name: name, Providers: at})
 		}
 	}

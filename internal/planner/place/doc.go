@@ -19,9 +19,10 @@
 //	within.go, whole.go   replicas that share a domain, and what moves as a whole
 //	domains.go       the search for a domain that holds all
 //	seating.go       gangs spread by several keys, with all replicas in view (package seating)
-//	together.go      intents that belong together, as one
+//	together.go      intents that belong together, as one (those that move: package joint)
 //	split.go, parts.go    replicas put together from several flavors, and what becomes of parts
-//	looks.go, allowance.go   what looking for parts may cost a round, and who has how much of it
+//	allowance.go             what looking for parts may cost a round, and who has how much of it
+//	unitlooks.go             what looking for one provider for intents that belong together may
 //	division.go      how a batch may divide a replica again
 //	warm.go          warm slices that are taken over
 //	seat.go          what may still be moved within its batch

@@ -19,6 +19,9 @@ import (
 // then on and keeps its capacity until it is seen gone. Where nothing fits it
 // stays, Degraded, and waits for its provider or for an offer.
 func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure {
+	if t.Kind == draft.TaskFollow {
+		return r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeWithin, followText)
+	}
 	code, text := r.Trouble(t.Old)
 	if remap(r, j, t.Old) {
 		return nil
@@ -110,4 +113,25 @@ func (r *Placer) giveWay(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 	f.Code = string(d.Cause)
 	f.Text, f.Counts, f.Tail = r.GaveWay(t.Old), 0, 0
 	return f
+}
+
+// followText is why a replica is placed again next to the others of its gang.
+const followText = "its gang moves whole: where it was, another replica has no place any more"
+
+// failing are the reasons of Degraded contracts that fail over.
+var failing = []string{ledger.DegradedShrunk, ledger.DegradedNode, ledger.DegradedSliceDenied, ledger.DegradedRefused}
+
+// whyElsewhere is why a contract of a gang that goes elsewhere whole is given up: for what
+// befell it, or for the others' sake.
+func (r *Placer) whyElsewhere(c *v1alpha1.Contract) (code, text string) {
+	o := r.OfferOf(c)
+	switch {
+	case c.Status.Displaced != nil:
+		return string(c.Status.Displaced.Cause), r.GaveWay(c)
+	case o != nil && o.State == model.Lost, r.Late(c), slices.Contains(failing, c.Status.Reason):
+		return r.Trouble(c)
+	case o != nil && !o.LeaveBy.IsZero():
+		return lifecycle.CodeDrain, c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied"
+	}
+	return lifecycle.CodeWithin, followText
 }

@@ -49,7 +49,7 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 			}
 		}
 	}
-	counts, policies := said.NothingFits(len(r.Inventory.Offers()), f.Rejected), policyTexts(s.Request, f.Rejected)
+	counts, policies := said.NothingFits(len(r.Inventory.Offers()), f.Rejected), said.PolicyTexts(s.Request, f.Rejected)
 	f.Text, f.Counts, f.Tail = counts+policies, len(counts), len(policies)
 	switch {
 	case len(broken) > 0:
@@ -80,33 +80,8 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 		if text := cmp.Or(l.bars.Broken(s, l.Rejects, top), l.Rules.Broken(s, l.Rejects, top), l.booked.brokenText(s, l.Rejects, top), r.Accounts.Text(l.Tenant, top)); text != "" {
 			f.Text = text + "; " + f.Text
 		}
-	case strings.HasPrefix(commonest(f.Rejected), "budget."):
+	case strings.HasPrefix(said.Commonest(f.Rejected), "budget."):
 		f.Code = lifecycle.CodeIntentBudget
 	}
 	return f
-}
-
-// policyTexts are the messages of the fleet's policies that forbid an offer, for
-// people who have never seen the policy.
-func policyTexts(w *match.Request, rejected map[string]int) string {
-	text := ""
-	for i := range w.Policies {
-		if p := &w.Policies[i]; p.Message != "" && rejected[match.ReqPolicy+p.Name] > 0 {
-			text += "; " + p.Name + ": " + p.Message
-		}
-	}
-	return text
-}
-
-// commonest is the requirement that most offers fail, of those whose providers
-// report: a stale one has nothing to do with what is asked for, and another replica of
-// the daemon, which started later, does not know of it. (The code is on the ledger, and
-// two replicas that see different ones would correct each other without end.)
-func commonest(rejected map[string]int) string {
-	for _, req := range draft.SortedByCount(rejected) {
-		if req != match.ReqSilent && req != match.ReqLost {
-			return req
-		}
-	}
-	return ""
 }

@@ -20,9 +20,11 @@ type Placer struct {
 	Seats []*Seat
 	// warm are the jobs of warm pools, found on first use.
 	warm []*draft.Job
-	// infeasibleUnits remembers units that fit nowhere, and at how many touched offers that was found.
-	infeasibleUnits map[string]int
-	// Parts are the looks for parts of replicas so far, by tenant (looks.go).
+	// infeasibleUnits remembers units that fit nowhere, and under what that was found.
+	infeasibleUnits map[string]infeasible
+	// searched are the units that had the least that each has (package looks).
+	searched map[string]bool
+	// Parts are the looks for parts of replicas so far, by tenant (package looks).
 	Parts map[string]int64
 	// Made counts the contracts that it made, on trial too.
 	Made int64
@@ -46,7 +48,7 @@ type Learned struct {
 
 // New is one in which nothing has happened.
 func New(d draft.Draft, base Learned) Placer {
-	return Placer{Draft: d, Learned: base, Parts: map[string]int64{}}
+	return Placer{Draft: d, Learned: base, Parts: map[string]int64{}, infeasibleUnits: map[string]infeasible{}, searched: map[string]bool{}}
 }
 
 // LookOnly does what a job would do and takes it back, but for what is decided of it
@@ -108,12 +110,8 @@ func fillEach(r *Placer, j *draft.Job, q Request) {
 				}
 				j.Open, left = append(j.Open, *f), append(left, t)
 			}
-		case draft.TaskFailover:
+		case draft.TaskFailover, draft.TaskFollow:
 			if f := r.failOver(j, q, t); f != nil {
-				j.Open, left = append(j.Open, *f), append(left, t)
-			}
-		case draft.TaskFollow:
-			if f := follow(r, j, q, t); f != nil {
 				j.Open, left = append(j.Open, *f), append(left, t)
 			}
 		case draft.TaskMove:

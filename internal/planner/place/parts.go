@@ -18,10 +18,14 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 			return noAlternative(*t)
 		}
 		return r.adapt(j, q, *t)
-	case draft.TaskFailover:
+	case draft.TaskFailover, draft.TaskFollow:
 		return r.failOver(j, q, *t)
 	case draft.TaskLeave:
-		return r.giveWay(j, q, *t)
+		f := r.giveWay(j, q, *t)
+		if f != nil && !slices.Contains(j.Live, t.Old) && r.By(draft.RulesTogetherMoves) {
+			t.Kind = draft.TaskFresh
+		}
+		return f
 	case draft.TaskMove:
 		f := r.move(j, q, *t)
 		if f != nil && !slices.Contains(j.Live, t.Old) {
@@ -36,10 +40,10 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 	return f
 }
 
-// remake places a split replica again as a whole and releases its parts. Until
-// that succeeds they stay.
+// remake places a split replica again as a whole and releases its parts, because its
+// intent changed, or because all of its gang goes elsewhere. Until that succeeds they stay.
 func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
-	if r.turnOf(j, t.Replica, nil) == turnLater {
+	if t.Old == nil && r.turnOf(j, t.Replica, nil) == turnLater {
 		j.Later++
 		return nil
 	}
@@ -69,7 +73,11 @@ func (r *Placer) remake(j *draft.Job, q Request, t draft.Task) *draft.Failure {
 		return f
 	}
 	for _, c := range parts {
-		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeChanged, "the intent changed")
+		code, text := lifecycle.CodeChanged, "the intent changed"
+		if t.Old != nil {
+			code, text = r.whyElsewhere(c)
+		}
+		r.Drop(j, c, endOfCode(code), code, text)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package place
 
 import (
-	"slices"
-
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
@@ -19,8 +17,22 @@ func (r *Placer) Relations() *rules.Relations {
 	return r.Related
 }
 
-// BelongTogether reports whether a job's intent must be where another of its
-// tenant is. It would not be served in that one's place.
-func (r *Placer) BelongTogether(j *draft.Job, name string) bool {
-	return slices.Contains(r.Relations().Together[draft.KeyOfJob(j)], name)
+// neighbours are the providers of an intent that a job must be placed with: of what stays
+// there. Nobody where all of a unit are tried on one provider.
+func neighbours(r *Placer, j *draft.Job, q Request, name string) []string {
+	if q.provider != "" {
+		return nil
+	}
+	k := r.JobOf(j.TenantName, name)
+	leaves := leaving(r, k)
+	if len(leaves) == 0 || !r.By(draft.RulesTogetherMoves) {
+		return rules.ProvidersOf(&r.Draft, j.TenantName, name, false)
+	}
+	var out []string
+	for _, c := range k.Live {
+		if !leaves[c] {
+			out = append(out, c.Spec.Provider)
+		}
+	}
+	return out
 }

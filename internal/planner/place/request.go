@@ -5,6 +5,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/looks"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -20,6 +21,8 @@ type Request struct {
 	// placed that belongs together; nil and "" for any.
 	Only     *inventory.Offer
 	provider string
+	// Nowhere is why those that belong together find no place as one, "" where one may be tried.
+	Nowhere string
 	// in is the domain of placement.within that is kept to.
 	in domainChoice
 	// shared is the domain that a unit of intents is being tried in, nil for any.
@@ -32,8 +35,8 @@ type Request struct {
 	// (Placer.For). Without replicas it is that of all of the job's tasks, next to what
 	// the job has.
 	spending match.Spending
-	// looks are what the turn may spend on parts of replicas, nil for no bound (looks.go).
-	looks *looks
+	// looks are what the turn may spend on parts of replicas, nil for no bound (allowance.go).
+	looks *looks.Looks
 	// Loose: as many replicas as fit, of a gang too.
 	Loose bool
 	// WithUnit: a copy of a job that is placed with those that belong to it, as the

@@ -44,39 +44,6 @@ func splits(j *draft.Job, q Request, t draft.Task) bool {
 	return s != nil && !j.In.Spec.VirtualNode.IsShared() && s.MaxParts > 1 && t.Of == 0 && q.part == nil
 }
 
-// LeastUnits is how many units a part has at the least.
-func LeastUnits(s *v1alpha1.Split, q *v1alpha1.ResourceRequest) int64 {
-	if q.GPU == nil {
-		return 1
-	}
-	return max(int64(s.MinGPU), 1)
-}
-
-// partOf is a request's share of units of of.
-func (r *Placer) partOf(q *v1alpha1.ResourceRequest, units, of int64) v1alpha1.ResourceRequest {
-	out := v1alpha1.ResourceRequest{Named: v1alpha1.Resources{}, PerPod: q.PerPod}
-	if q.GPU != nil {
-		g := *q.GPU
-		g.Count = int32(units)
-		out.GPU = &g
-	}
-	take := func(name string, n int64) {
-		part := quantity.Wide{}.AddProduct(n, units, 1).Add(uint64(of) - 1).Quo(uint64(of))
-		if name == v1alpha1.Memory || name == v1alpha1.EphemeralStorage {
-			const mebi = 1 << 20 // whole MiB read better, and no kernel gives less than a page
-			part = (part + mebi - 1) / mebi * mebi
-		}
-		out.Named[name] = v1alpha1.AmountOf(part)
-	}
-	for i := range quantity.GPU {
-		take(r.Names.Name(i), r.Defaults.At(i))
-	}
-	for _, name := range q.Named.Names() {
-		take(name, q.Named[name].Int64())
-	}
-	return out
-}
-
 // portion is one part of a replica: units of the of that the whole has.
 type portion struct {
 	number    int32
@@ -90,7 +57,7 @@ func (r *Placer) forPart(j *draft.Job, q Request, p portion) Request {
 	whole := q.alternatives(j)
 	for i := range whole {
 		if r.SplitUnits(&whole[i]) == p.of {
-			c.alternatives = append(c.alternatives, r.partOf(&whole[i], p.units, p.of))
+			c.alternatives = append(c.alternatives, parts.Share(r.Names, r.Defaults, &whole[i], p.units, p.of))
 		}
 	}
 	q.part, q.choice = &p, c
@@ -128,7 +95,7 @@ type partition struct {
 func (r *Placer) partitionOf(j *draft.Job, q Request, alt int, t draft.Task) *partition {
 	alternatives := q.alternatives(j)
 	ask := alternatives[alt]
-	x := &partition{Placer: r, job: j, how: q, task: t, ask: &ask, of: r.SplitUnits(&ask), least: LeastUnits(j.In.Spec.Split, &ask)}
+	x := &partition{Placer: r, job: j, how: q, task: t, ask: &ask, of: r.SplitUnits(&ask), least: parts.LeastUnits(j.In.Spec.Split, &ask)}
 	for i := range alt {
 		if r.SplitUnits(&alternatives[i]) == x.of {
 			x.alt++
@@ -151,7 +118,7 @@ type placedPart struct {
 func (x *partition) place() []placedPart {
 	most := min(int64(x.job.In.Spec.Split.MaxParts), x.of/x.least)
 	for n := int64(2); n <= most; n++ {
-		if parts := x.placeIn(n); parts != nil || x.how.looks.ended() {
+		if parts := x.placeIn(n); parts != nil || x.how.looks.Ended() {
 			return parts
 		}
 	}
@@ -201,7 +168,7 @@ func (x *partition) placePart(p parts.Part) (*placedPart, int64) {
 			x.used[at.Offer] = true
 			return placed, units
 		}
-		if x.how.looks.ended() {
+		if x.how.looks.Ended() {
 			break
 		}
 	}
@@ -227,7 +194,7 @@ func (x *partition) rooms(p parts.Part) *parts.Rooms {
 		return x.first
 	}
 	s := x.ClassFor(x.job, x.portion(p, x.least), x.alt)
-	if !x.how.looks.take(len(s.Candidates)) {
+	if !x.how.looks.Take(int64(len(s.Candidates))) {
 		return nil
 	}
 	l := x.limits(s)
@@ -237,7 +204,7 @@ func (x *partition) rooms(p parts.Part) *parts.Rooms {
 			cands = append(cands, c)
 		}
 	}
-	if !x.how.looks.take(looksOfOrder * len(cands)) {
+	if !x.how.looks.Take(int64(looksOfOrder * len(cands))) {
 		return nil
 	}
 	slices.SortFunc(cands, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
@@ -259,7 +226,7 @@ func (x *partition) fits() func(*inventory.Offer, int64) bool {
 		w := known[units]
 		if w == nil {
 			w = &match.Request{Need: x.Defaults.Clone()}
-			q := x.partOf(x.ask, units, x.of)
+			q := parts.Share(x.Names, x.Defaults, x.ask, units, x.of)
 			for _, name := range q.Named.Names() {
 				w.Need = w.Need.Set(x.Names.Of(name), q.Named[name].Int64())
 			}
@@ -277,7 +244,7 @@ func (x *partition) fits() func(*inventory.Offer, int64) bool {
 func (x *partition) put(p parts.Part, o *inventory.Offer, units int64) *placedPart {
 	q := x.portion(p, units)
 	s := x.ClassFor(x.job, q, x.alt)
-	if !x.how.looks.take(len(s.Candidates)) {
+	if !x.how.looks.Take(int64(len(s.Candidates))) {
 		return nil
 	}
 	c := s.Of(o)

@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/planner/bulk"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
+	"github.com/fleetbroker/fleetbroker/internal/planner/looks"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 )
 
-// unitProviders bounds how many providers a unit is tried on.
-const unitProviders = 32
+// namedOfUnit is of how many of a unit's intents it is told where they would fit.
+const namedOfUnit = 8
 
 // unit are intents that belong together (placement.together) and all wait in this
 // round: they are placed as one, on one provider.
@@ -30,6 +32,7 @@ type unit struct {
 // Where no provider fits all, an intent that names none of the others is
 // placed by itself, as if they did not wait; one that does waits, because to
 // be placed elsewhere would bind the others to a place where they do not fit.
+// Where the work of the round ended the search, all of them wait: nobody knows yet.
 func (r *Placer) fillUnit(j *draft.Job, q Request) bool {
 	u := r.unitOf(j, q)
 	if u == nil {
@@ -38,22 +41,39 @@ func (r *Placer) fillUnit(j *draft.Job, q Request) bool {
 	key := u.key()
 	// A dry run must place nothing of the others.
 	mayTry := q.WithUnit || r.JobOf(j.TenantName, j.Name) == j
-	if at, tried := r.infeasibleUnits[key]; mayTry && (!tried || at != r.Inventory.Touches()) {
-		for _, provider := range u.providers() {
-			if u.fillOn(provider, q) {
-				return true
-			}
+	if at, tried := r.infeasibleUnits[key]; mayTry && (!tried || !at.still(r.found(q), q.WithUnit)) {
+		l := u.looks(key, q)
+		if u.search(q, l) {
+			return true
 		}
-		if r.infeasibleUnits == nil {
-			r.infeasibleUnits = map[string]int{}
+		if l.Ended() {
+			j.Open = []draft.Failure{u.unlooked(j, l)}
+			return true
 		}
-		r.infeasibleUnits[key] = r.Inventory.Touches()
+		r.infeasibleUnits[key] = r.found(q)
 	}
-	if !u.isNamedBy(j) {
+	if !NamesOther(r, j, u.jobs) {
 		return false
 	}
 	j.Open = []draft.Failure{u.noRoom(j)}
 	return true
+}
+
+// search places the unit on one provider, and reports whether it could.
+func (u *unit) search(q Request, l *looks.Looks) bool {
+	if !l.Take(looks.Listing(u.jobs, len(u.Inventory.Offers()))) {
+		return false
+	}
+	providers := bulk.Providers(u.Inventory, u.jobs, u.ClassOf, maySplit)
+	for _, provider := range l.InTurn(u.jobs, providers, u.Now.Time) {
+		if u.fillOn(provider, q, l) {
+			return true
+		}
+		if l.Ended() {
+			break
+		}
+	}
+	return false
 }
 
 // unitOf is the unit that a job is of, nil when it is placed by itself: no
@@ -71,7 +91,7 @@ func (r *Placer) unitOf(j *draft.Job, q Request) *unit {
 		if len(rules.ProvidersOf(&r.Draft, j.TenantName, name, false)) > 0 {
 			return nil
 		}
-		if other := r.JobOf(j.TenantName, name); other != nil && len(other.Tasks) > 0 && !other.Finding() {
+		if other := r.JobOf(j.TenantName, name); other != nil && draft.WaitsNow(&r.Draft, other) {
 			u.jobs = append(u.jobs, other)
 		}
 	}
@@ -93,9 +113,9 @@ func (u *unit) key() string {
 	return key
 }
 
-// isNamedBy reports whether a job names an intent of the unit that goes on waiting,
-// itself or through others.
-func (u *unit) isNamedBy(j *draft.Job) bool {
+// NamesOther reports whether a job names one of several that goes on waiting, itself or
+// through others.
+func NamesOther(r *Placer, j *draft.Job, jobs []*draft.Job) bool {
 	seen := map[string]bool{j.Name: true}
 	for queue := []*draft.Job{j}; len(queue) > 0; queue = queue[1:] {
 		for _, name := range queue[0].In.Spec.Placement.Together {
@@ -103,10 +123,10 @@ func (u *unit) isNamedBy(j *draft.Job) bool {
 				continue
 			}
 			seen[name] = true
-			if slices.ContainsFunc(u.jobs, func(m *draft.Job) bool { return m.Name == name && !u.GivesUp(m) }) {
+			if slices.ContainsFunc(jobs, func(m *draft.Job) bool { return m.Name == name && !r.GivesUp(m) }) {
 				return true
 			}
-			if next := u.JobOf(j.TenantName, name); next != nil && next.In != nil {
+			if next := r.JobOf(j.TenantName, name); next != nil && next.In != nil {
 				queue = append(queue, next)
 			}
 		}
@@ -114,49 +134,21 @@ func (u *unit) isNamedBy(j *draft.Job) bool {
 	return false
 }
 
-// providers are those on which something fits for each of the unit's intents, by
-// the sum of the best scores.
-func (u *unit) providers() []string {
-	sum, count := map[string]float64{}, map[string]int{}
-	for _, m := range u.jobs {
-		for provider, score := range u.providersFor(m) {
-			sum[provider] += score
-			count[provider]++
-		}
-	}
-	maps.DeleteFunc(sum, func(p string, _ float64) bool { return count[p] < len(u.jobs) })
-	list := draft.SortedNames(sum)
-	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(sum[b], sum[a]) })
-	return list[:min(len(list), unitProviders)]
-}
-
-// providersFor are the providers on which one of its jobs finds an offer now, each
-// with its best score over the alternatives.
-func (u *unit) providersFor(j *draft.Job) map[string]float64 {
-	out := map[string]float64{}
-	for alt := range j.Alternatives() {
-		s := u.ClassOf(j, alt)
-		for i := range s.Candidates {
-			c := &s.Candidates[i]
-			if c.Fails != "" && (j.In.Spec.Split == nil || !strings.HasPrefix(c.Fails, match.ReqCapacity)) {
-				continue
-			}
-			if best, known := out[c.Offer.Provider]; !known || c.Score > best {
-				out[c.Offer.Provider] = c.Score
-			}
-		}
-	}
-	return out
-}
+// maySplit reports whether a job may be put together from parts: then less than its size helps.
+func maySplit(j *draft.Job) bool { return j.In.Spec.Split != nil }
 
 // fillOn places every intent of the unit on one provider, or nothing at all. Where one
 // of them shares a domain that may be less than a provider, all are placed in it.
-func (u *unit) fillOn(provider string, q Request) bool {
-	q.provider = provider
-	for _, in := range u.domainsOn(provider, q) {
+func (u *unit) fillOn(provider string, q Request, l *looks.Looks) bool {
+	for _, in := range OnEach(u.Placer, u.jobs, provider, q) {
 		placed := u.Try(func() bool {
 			for _, m := range u.jobs {
+				if !l.Take(looks.OfMember) {
+					return false
+				}
+				made := u.Made
 				u.Fill(m, in)
+				l.Spend(looks.OfMade * (u.Made - made))
 				if len(m.Tasks) > 0 {
 					return false
 				}
@@ -166,23 +158,26 @@ func (u *unit) fillOn(provider string, q Request) bool {
 		if placed {
 			return true
 		}
+		if l.Ended() {
+			break
+		}
 	}
 	return false
 }
 
-// domainsOn are the requests for each domain of a provider that the unit may have to
-// share, the request itself where that is no less than the provider.
-func (u *unit) domainsOn(provider string, q Request) []Request {
-	if q.in.how != keepsHome {
+// OnEach are the requests for each domain of a provider that jobs of a unit may have to
+// share, that for the provider where it is no less.
+func OnEach(r *Placer, jobs []*draft.Job, provider string, q Request) []Request {
+	if q = q.On(provider); q.in.how != keepsHome {
 		return []Request{q}
 	}
-	for _, m := range u.jobs {
-		w, ok := WithinOf(u.Placer, m.In)
+	for _, m := range jobs {
+		w, ok := WithinOf(r, m.In)
 		if !ok || !w.Required || w.By == "provider" {
 			continue
 		}
 		seen := map[string]bool{}
-		for _, o := range u.Inventory.By(provider) {
+		for _, o := range r.Inventory.By(provider) {
 			for _, d := range match.Domains(o, w.By, w.Label) {
 				seen[d] = true
 			}
@@ -206,9 +201,13 @@ func (u *unit) noRoom(j *draft.Job) draft.Failure {
 		f.Rejected[match.ReqTogether] += s.Fitting
 	}
 	var names, where []string
-	for _, m := range u.jobs {
+	for i, m := range u.jobs {
+		if more := len(u.jobs) - i; i == namedOfUnit && more > 1 && u.By(draft.RulesTogetherMoves) {
+			names = append(names, fmt.Sprintf("%d others", more))
+			break
+		}
 		names = append(names, m.Name)
-		at := draft.SortedNames(u.providersFor(m))
+		at := draft.SortedNames(bulk.Scores(m, u.ClassOf, maySplit(m)))
 		if len(at) > 3 {
 			at = append(at[:3:3], "others")
 		}

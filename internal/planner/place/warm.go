@@ -223,6 +223,9 @@ func (x takeovers) take(c *takeover, next []*match.Candidate, t draft.Task) *v1a
 	r.Change(c.old, ended)
 	r.Put(nil, made)
 	r.Replace(pool, c.old, nil)
+	if r.By(draft.RulesAgain) {
+		pool.DropTasks(c.old) // what the pool changed of it is no longer its own to change
+	}
 	pool.Dec.Contracts = append(slices.Clip(pool.Dec.Contracts), r.Line(ended, draft.Release))
 	pool.Why = "claimed by " + j.TenantName + "/" + j.Name
 	if pool.Sizing != nil {
@@ -243,7 +246,7 @@ func (x takeovers) askedBack(o *inventory.Offer, size quantity.Vector) bool {
 		return false
 	}
 	for _, k := range x.Jobs {
-		if len(k.Tasks) == 0 || k.TenantName == x.job.TenantName || k.Warm() || k.Silent || k.Finding() || !k.Tenant.Owns(lent) {
+		if !draft.WaitsNow(&x.Draft, k) || k.TenantName == x.job.TenantName || k.Warm() || k.Silent || !k.Tenant.Owns(lent) {
 			continue
 		}
 		x.NoteAskedForAll(k)

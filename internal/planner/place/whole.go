@@ -24,7 +24,7 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 		return q, false
 	}
 	switch {
-	case allLeave(r, j):
+	case AllLeave(r, j):
 		if fillInOne(r, j, q, w) {
 			return q, true
 		}
@@ -33,7 +33,7 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 		}
 	case w.Required && j.Gang() && !steps(j) && j.AllChanges():
 		return q, fillHere(r, j, q) || fillInOne(r, j, q, w)
-	case w.Required && j.Gang() && j.In.Spec.Split == nil:
+	case w.Required && j.Gang() && (j.In.Spec.Split == nil || r.By(draft.RulesTogetherMoves)):
 		return q, moveWhole(r, j, q, w)
 	}
 	return q, false
@@ -53,8 +53,8 @@ func steps(j *draft.Job) bool {
 	return ok
 }
 
-// allLeave reports whether all that a job has goes elsewhere if it can.
-func allLeave(r *Placer, j *draft.Job) bool {
+// AllLeave reports whether all that a job has goes elsewhere if it can.
+func AllLeave(r *Placer, j *draft.Job) bool {
 	leaves := leaving(r, j)
 	for _, c := range j.Live {
 		if !leaves[c] {
@@ -66,6 +66,35 @@ func allLeave(r *Placer, j *draft.Job) bool {
 
 // fillInOne does all of a job's tasks in the best domain that holds all, or nothing.
 func fillInOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
+	whole := dividedAgain(j)
+	if whole == nil || !r.By(draft.RulesTogetherMoves) {
+		return fillAsOne(r, j, q, w)
+	}
+	return r.Try(func() bool {
+		r.EditJob(j)
+		j.Tasks = whole
+		return fillAsOne(r, j, q, w)
+	})
+}
+
+// dividedAgain are a job's tasks where each replica that has parts is put together from
+// others; nil where none has.
+func dividedAgain(j *draft.Job) (out []draft.Task) {
+	for i := range j.Live {
+		c := j.Live[i]
+		if in := &c.Spec.Intent; in.Of > 0 && !slices.ContainsFunc(out, func(t draft.Task) bool { return t.Replica == in.Replica }) {
+			out = append(out, draft.Task{Kind: draft.TaskRemake, Replica: in.Replica, Old: c})
+		}
+	}
+	for _, t := range j.Tasks {
+		if out != nil && !slices.ContainsFunc(out, func(o draft.Task) bool { return o.Replica == t.Replica }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func fillAsOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
 	tasks := j.Tasks
 	for alt := range q.alternatives(j) {
 		x := wholeSearch{Placer: r, job: j, how: r.For(j, q, len(tasks), j.Live...), within: w, alt: alt, n: len(tasks), going: j.Live}
@@ -219,6 +248,15 @@ func (r *Placer) isInterrupted(t draft.Task) bool {
 	return d != nil && d.Cause == v1alpha1.Interrupted && !r.Void(t.Old)
 }
 
+// TakenBack is a contract of a job that is on spot capacity which its provider takes back,
+// nil where there is none.
+func TakenBack(r *Placer, j *draft.Job) *v1alpha1.Contract {
+	if i := slices.IndexFunc(j.Tasks, r.isInterrupted); i >= 0 {
+		return j.Tasks[i].Old
+	}
+	return nil
+}
+
 // leaveWhole does a job's tasks where a provider takes back spot capacity of some of its
 // replicas: in its domain, else all in another, else what has to leave ends with its notice
 // and takes the others with it. They are placed again together.
@@ -236,13 +274,8 @@ func leaveWhole(r *Placer, j *draft.Job, q Request, w domain.Kind) {
 	}
 	for _, c := range slices.Clone(j.Live) {
 		r.Drop(j, c, v1alpha1.PhaseReleased, lifecycle.CodeWithin, "its gang gives way whole: "+c.Spec.Provider+" takes back the spot capacity of other replicas")
-		at := slices.IndexFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c })
-		if at < 0 {
-			j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c})
-			continue
-		}
-		j.Tasks = slices.Clone(j.Tasks)
-		j.Tasks[at].Kind = draft.TaskFresh
+		j.Tasks = slices.DeleteFunc(slices.Clone(j.Tasks), func(t draft.Task) bool { return t.Replica == c.Spec.Intent.Replica })
+		j.AddTask(draft.Task{Kind: draft.TaskFresh, Replica: c.Spec.Intent.Replica, Old: c})
 	}
 }
 
@@ -259,16 +292,15 @@ func add(j *draft.Job, text string) {
 func followAll(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
 	return r.Try(func() bool {
 		r.EditJob(j)
-		for _, c := range j.Live {
-			if !slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Old == c }) {
-				j.AddTask(draft.Task{Kind: draft.TaskFollow, Replica: c.Spec.Intent.Replica, Old: c})
-			}
-		}
+		j.Follow()
 		return fillInOne(r, j, q, w)
 	})
 }
 
-// follow places a replica again next to the others of its gang.
-func follow(r *Placer, j *draft.Job, q Request, t draft.Task) *draft.Failure {
-	return r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeWithin, "its gang moves whole: where it was, another replica has no place any more")
+// MustFollow reports whether a lost replica of a gang has waited for update.moveAfter.
+func MustFollow(r *Placer, j *draft.Job) bool {
+	w, shares := Shares(r, j)
+	wait, _ := draft.MoveAfter(&r.Draft, j)
+	lost := draft.LostSince(&r.Draft, j)
+	return shares && w.Required && j.Gang() && wait > 0 && !lost.IsZero() && !v1alpha1.TimeOf(lost.Add(wait)).After(r.Now.Time)
 }

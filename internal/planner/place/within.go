@@ -89,9 +89,8 @@ func withinRules(r *Placer, j *draft.Job, q Request, placed, except []*v1alpha1.
 	if q.shared != nil {
 		out = append(out, *q.shared)
 	}
-	for _, name := range r.Relations().Together[draft.KeyOfJob(j)] {
-		w, is := WithinOf(r, r.Find(j.TenantName, name))
-		if !is || !w.Required || ok && own.Required && w.By == own.By && w.Label == own.Label {
+	for _, w := range r.Relations().Kinds(j.TenantName, j.Name, func(name string) (domain.Kind, bool) { return WithinOf(r, r.Find(j.TenantName, name)) }) {
+		if ok && own.Required && w.By == own.By && w.Label == own.Label {
 			continue
 		}
 		if at := home(r, j, w, placed, except); at != "" {

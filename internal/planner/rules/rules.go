@@ -33,6 +33,8 @@ type Set struct {
 	// Holds reports whether the nodes of the domains that replicas share hold a size of an
 	// offer; nil: domains are not of nodes.
 	Holds func(o *inventory.Offer, size quantity.Vector) bool
+	// Nowhere is why there is none for those that belong together; "" where there may be.
+	Nowhere string
 	// Only is the provider that a unit of intents is being tried on, "" for any.
 	Only string
 }
@@ -48,7 +50,7 @@ func (x *Set) Breaks(o *inventory.Offer) string {
 	if x == nil {
 		return ""
 	}
-	if x.Only != "" && o.Provider != x.Only {
+	if x.Nowhere != "" || x.Only != "" && o.Provider != x.Only {
 		return match.ReqTogether
 	}
 	for i := range x.Together {
@@ -95,6 +97,9 @@ func (x *Set) Detail(o *inventory.Offer, req string) string {
 	}
 	switch req {
 	case match.ReqTogether:
+		if x.Nowhere != "" {
+			return x.Nowhere
+		}
 		for i := range x.Together {
 			if n := &x.Together[i]; !slices.Contains(n.Providers, o.Provider) {
 				return fmt.Sprintf("%s is on %s", n.Name, strings.Join(n.Providers, ", "))
@@ -142,12 +147,32 @@ func (x *Set) Broken(s *match.Class, rejects func(*match.Candidate) string, req 
 
 // Relations are the intents that must be together, over any number of steps,
 // and apart, each from both sides: the one that comes second follows.
-type Relations struct{ Together, Apart map[[2]string][]string }
+type Relations struct {
+	Together, Apart map[[2]string][]string
+	kinds           map[[2]string][]domain.Kind
+}
+
+// Kinds are the domains that those whom an intent belongs together with have to share, each
+// kind once; of tells of one of them. Who that is stands for the round.
+func (x *Relations) Kinds(tenant, name string, of func(name string) (domain.Kind, bool)) []domain.Kind {
+	k := [2]string{tenant, name}
+	out, known := x.kinds[k]
+	if known || len(x.Together[k]) == 0 {
+		return out
+	}
+	for _, other := range x.Together[k] {
+		if w, is := of(other); is && w.Required && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	x.kinds[k] = out
+	return out
+}
 
 // RelationsOf are the intents that are together or apart, by name, of those that name
 // others (relatives).
 func RelationsOf(r *draft.Draft, relatives map[[2]string]bool) *Relations {
-	out := &Relations{Together: map[[2]string][]string{}, Apart: map[[2]string][]string{}}
+	out := &Relations{Together: map[[2]string][]string{}, Apart: map[[2]string][]string{}, kinds: map[[2]string][]domain.Kind{}}
 	direct := map[[2]string][]string{}
 	link := func(m map[[2]string][]string, tenant, a, b string) {
 		if a != b && r.Find(tenant, b) != nil {

@@ -89,3 +89,28 @@ func NothingFits(considered int, rejected map[string]int) string {
 	}
 	return text
 }
+
+// PolicyTexts are the messages of the fleet's policies that forbid an offer, for
+// people who have never seen the policy.
+func PolicyTexts(w *match.Request, rejected map[string]int) string {
+	text := ""
+	for i := range w.Policies {
+		if p := &w.Policies[i]; p.Message != "" && rejected[match.ReqPolicy+p.Name] > 0 {
+			text += "; " + p.Name + ": " + p.Message
+		}
+	}
+	return text
+}
+
+// Commonest is the requirement that most offers fail, of those whose providers
+// report: a stale one has nothing to do with what is asked for, and another replica of
+// the daemon, which started later, does not know of it. (The code is on the ledger, and
+// two replicas that see different ones would correct each other without end.)
+func Commonest(rejected map[string]int) string {
+	for _, req := range draft.SortedByCount(rejected) {
+		if req != match.ReqSilent && req != match.ReqLost {
+			return req
+		}
+	}
+	return ""
+}

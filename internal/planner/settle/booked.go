@@ -18,13 +18,16 @@ func (r *Settler) books(j *draft.Job) bool {
 	s := &j.In.Spec.Schedule
 	end := v1alpha1.TimeOf(s.NotBefore.Add(s.Duration.Duration))
 	r.dropChanged(j, s.NotBefore, end)
-	ahead.Begin(&r.Placer, j, j.In)
+	r.starts.Begin(&r.Placer, j, j.In)
 	r.dropChanged(j, s.NotBefore, end) // of what has just begun
+	if len(j.Live)+len(j.Booked) == 0 && !r.hasBegun(j) && r.By(draft.RulesAgain) {
+		j.Started = v1alpha1.Time{} // what it had was of another term
+	}
 	if len(j.Booked) == 0 && !j.Started.IsZero() {
 		return true
 	}
 	if r.hasBegun(j) {
-		ahead.GiveUp(&r.Placer, j)
+		r.starts.GiveUp(&r.Placer, j)
 	}
 	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.hasBegun(j)) {
 		return true
@@ -182,6 +185,9 @@ func (r *Settler) cut(j *draft.Job, c *v1alpha1.Contract) bool {
 // booked.
 func promisesNothing(at v1alpha1.Time, s *v1alpha1.Schedule) string {
 	text := "it may start from " + draft.Stamp(at) + " on; nothing is promised for then"
+	if s.Book {
+		return text + ": stage: find holds nothing, and books nothing either"
+	}
 	if len(s.Windows) > 0 {
 		return text
 	}

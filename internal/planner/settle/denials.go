@@ -54,6 +54,14 @@ func (r *Settler) failoverOf(replica int32, c *v1alpha1.Contract) *draft.Task {
 	return &draft.Task{Kind: draft.TaskFailover, Replica: replica, Old: c}
 }
 
+// KeepAway has a job that was to be kept as it is, and has to go elsewhere after all, keep
+// away from what denied it.
+func KeepAway(r *Settler, j *draft.Job) {
+	if j.Avoid == nil && r.By(draft.RulesAgain) {
+		j.Avoid = r.avoided(j)
+	}
+}
+
 // avoided are the flavors that an intent keeps away from, because they denied
 // it a slice not long ago: what the ledger remembers of its contracts, so that
 // every daemon and every replay agree. From a provider that denied it a flavor
@@ -74,7 +82,7 @@ func (r *Settler) avoided(j *draft.Job) map[inventory.Key]bool {
 	}
 	denials := map[string][]draft.RefusalRecord{}
 	for _, c := range j.All {
-		at, denied := draft.DeniedAt(r.Latest(c))
+		at, denied := r.DeniedAt(r.Latest(c))
 		if now := r.Latest(c); r.Late(now) {
 			at, denied = r.Now, true // as long as it is late, the same place again is no help
 		}

@@ -5,19 +5,19 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/parts"
 )
 
 // partTasks is what the parts of one replica need.
-func (r *Settler) partTasks(j *draft.Job, replica int32, parts []*v1alpha1.Contract) []draft.Task {
-	of := parts[0].Spec.Intent.Of
-	if !r.keepsParts(j, parts) {
+func (r *Settler) partTasks(j *draft.Job, replica int32, list []*v1alpha1.Contract) []draft.Task {
+	of := list[0].Spec.Intent.Of
+	if !r.keepsParts(j, list) {
 		return []draft.Task{{Kind: draft.TaskRemake, Replica: replica}}
 	}
 	var out []draft.Task
 	missing := of
 	taken := map[int32]bool{}
-	for _, c := range parts {
+	for _, c := range list {
 		i := c.Spec.Intent
 		t := r.TaskFor(j, replica, c)
 		taken[i.Part] = true
@@ -39,20 +39,20 @@ func (r *Settler) partTasks(j *draft.Job, replica int32, parts []*v1alpha1.Contr
 
 // keepsParts reports whether a replica may stay in the parts that it has, under
 // what its intent now asks for.
-func (r *Settler) keepsParts(j *draft.Job, parts []*v1alpha1.Contract) bool {
-	changed := slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Digest != j.In.Digest })
+func (r *Settler) keepsParts(j *draft.Job, list []*v1alpha1.Contract) bool {
+	changed := slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Digest != j.In.Digest })
 	if !changed {
 		return true
 	}
 	s := j.In.Spec.Split
-	if s == nil || j.In.Spec.VirtualNode.IsShared() || len(parts) > int(s.MaxParts) {
+	if s == nil || j.In.Spec.VirtualNode.IsShared() || len(list) > int(s.MaxParts) {
 		return false
 	}
 	alts := j.Alternatives()
 	return slices.ContainsFunc(alts, func(q v1alpha1.ResourceRequest) bool {
-		least := place.LeastUnits(s, &q)
-		return r.SplitUnits(&q) == parts[0].Spec.Intent.Of &&
-			!slices.ContainsFunc(parts, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Units < least })
+		least := parts.LeastUnits(s, &q)
+		return r.SplitUnits(&q) == list[0].Spec.Intent.Of &&
+			!slices.ContainsFunc(list, func(c *v1alpha1.Contract) bool { return c.Spec.Intent.Units < least })
 	})
 }
 

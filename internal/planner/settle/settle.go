@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -24,6 +25,8 @@ type Settler struct {
 	Bill *bill
 	// Bookers are the jobs whose bookings are still to be decided (Ahead).
 	Bookers []*draft.Job
+	// starts begins what is booked.
+	starts ahead.Starts
 }
 
 // New is one in which nothing has happened.
@@ -168,7 +171,7 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		return false
 	}
 	s := &j.In.Spec.Schedule
-	if s.Book && r.By(draft.RulesBookings) {
+	if s.Book && r.By(draft.RulesBookings) && !(j.Finding() && r.By(draft.RulesAgain)) {
 		if !r.books(j) {
 			return false
 		}
@@ -189,6 +192,9 @@ func (r *Settler) schedule(j *draft.Job) bool {
 			r.refuse(j, lifecycle.CodeDeadline, why)
 			return false
 		}
+	}
+	if s.NotBefore.After(r.Now.Time) && j.Finding() && r.By(draft.RulesAgain) {
+		r.ReleaseAll(j, v1alpha1.PhaseReleased, lifecycle.CodeStageFind, "stage find holds nothing")
 	}
 	if s.NotBefore.After(r.Now.Time) && len(j.Live) == 0 {
 		r.Due(s.NotBefore)
@@ -221,6 +227,18 @@ func (r *Settler) schedule(j *draft.Job) bool {
 		}
 	}
 	return true
+}
+
+// WaitsForStart settles a job that has come to hold nothing in this round, and may not start
+// yet: it waits for its start, or books it, as one that held nothing before. It reports
+// whether it did. (While it holds something, what it loses is replaced.)
+func WaitsForStart(r *Settler, j *draft.Job) bool {
+	if !r.By(draft.RulesAgain) || len(j.Live) > 0 || j.In == nil || j.Finding() || j.Warm() || !j.In.Spec.Schedule.NotBefore.After(r.Now.Time) {
+		return false
+	}
+	r.EditJob(j)
+	j.Tasks, j.News, j.Open = nil, nil, nil
+	return !r.schedule(j)
 }
 
 // cancelBookings gives back what is booked where the file no longer books.

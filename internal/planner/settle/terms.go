@@ -6,7 +6,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -135,7 +134,7 @@ func Unrecorded(in *model.Intent, c *v1alpha1.Contract) bool {
 	return p != nil && p.Preemptible != nil && !*p.Preemptible && c.Spec.Preemptible == nil && c.Spec.Intent.Digest == in.Digest
 }
 
-// forced starts the end of contracts that an operator gives up.
+// forced starts the end of contracts, and ends bookings, that an operator gives up.
 func (r *Settler) forced(j *draft.Job) {
 	if len(r.W.ForceRelease) == 0 {
 		return
@@ -143,6 +142,11 @@ func (r *Settler) forced(j *draft.Job) {
 	for _, c := range slices.Clone(j.Live) {
 		if r.W.ForceRelease[c.Metadata.Name] {
 			r.Drop(j, c, v1alpha1.PhaseFailed, lifecycle.CodeForced, "given up by an operator")
+		}
+	}
+	for _, c := range slices.Clone(j.Booked) {
+		if r.W.ForceRelease[c.Metadata.Name] && r.By(draft.RulesAgain) { // else it would begin, and end in the next round
+			draft.OnAxis(&r.Draft).CancelBooking(j, c, v1alpha1.PhaseFailed, lifecycle.CodeForced, "given up by an operator")
 		}
 	}
 }
@@ -153,6 +157,6 @@ func (r *Settler) beginHeld(j *draft.Job) {
 	if len(j.Booked) == 0 || r.Fleet.Suspend {
 		return
 	}
-	ahead.Begin(&r.Placer, j, nil)
-	ahead.GiveUp(&r.Placer, j)
+	r.starts.Begin(&r.Placer, j, nil)
+	r.starts.GiveUp(&r.Placer, j)
 }
