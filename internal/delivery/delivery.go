@@ -113,9 +113,6 @@ type Options struct {
 type Hooks struct {
 	// Passed reports a pass over a cluster that had something to do.
 	Passed func(cluster string, took time.Duration, err error)
-	// Refused reports how much is not delivered, whenever it is something else: files
-	// of the ledger's tree or of what is rendered, and namespaces of Desired.Refused.
-	Refused func(cluster string, objects int)
 	// Called reports an API call: its method, path and answer (0: none).
 	Called func(cluster, method, path string, code int)
 }
@@ -146,9 +143,6 @@ func (o *Options) defaults() {
 	}
 	if o.Hooks.Passed == nil {
 		o.Hooks.Passed = func(string, time.Duration, error) {}
-	}
-	if o.Hooks.Refused == nil {
-		o.Hooks.Refused = func(string, int) {}
 	}
 	if o.Hooks.Called == nil {
 		o.Hooks.Called = func(string, string, string, int) {}

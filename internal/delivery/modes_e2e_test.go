@@ -235,7 +235,7 @@ func testSecretBesideFlux(t *testing.T, cluster *env.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says("is not for tenant vision")
+	says("is not labelled for tenant vision")
 	secret.Labels[v1alpha1.LabelTenant] = "vision"
 	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -356,8 +356,8 @@ func testMissingNamespace(t *testing.T, access testAccess) {
 // another has, are in the metric, the status and events of the cluster; nothing of
 // them is applied.
 func testRefusedIsTold(t *testing.T, access testAccess) {
-	var count atomic.Int32
-	r := newRig(t, access, func(o *Options) { o.Hooks.Refused = func(_ string, n int) { count.Store(int32(n)) } })
+	r := newRig(t, access, nil)
+	count := func() int { return r.Status()["rome"].Refused }
 	rome := watch(t, access["rome"])
 	want := desired(t, "rome", contract("rome", "train"))
 	files, err := readFiles(want.Tree)
@@ -384,7 +384,7 @@ func testRefusedIsTold(t *testing.T, access testAccess) {
 	}
 	envtest.Eventually(t, "the refusals to be told", func(context.Context) bool {
 		troubles := strings.Join(r.Status()["rome"].Troubles, "\n")
-		return count.Load() == 2 && told("manifests/rome/namespaces/evil.yaml is there, and nothing renders to it") && told("namespace vision: at paris it would be nlp-rome") &&
+		return count() == 2 && told("manifests/rome/namespaces/evil.yaml is there, and nothing renders to it") && told("namespace vision: at paris it would be nlp-rome") &&
 			strings.Contains(troubles, "evil.yaml is there") && strings.Count(troubles, "at paris it would be nlp-rome") == 1
 	})
 	if rome.get(key{Kind: kindNamespace, Name: "kube-evil"}) != nil || rome.get(key{kindOffloading, "vision", offloadingName}) != nil {
@@ -393,8 +393,8 @@ func testRefusedIsTold(t *testing.T, access testAccess) {
 	none := desired(t, "rome")
 	r.deliver(none)
 	r.settled(t, none)
-	if count.Load() != 0 {
-		t.Errorf("%d refusals are left", count.Load())
+	if count() != 0 {
+		t.Errorf("%d refusals are left", count())
 	}
 }
 

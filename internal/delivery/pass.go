@@ -135,7 +135,6 @@ func (w *worker) noteRefused(target Desired) {
 	}
 	refused = append(refused, conflicts(target.Refused)...)
 	if !slices.Equal(refused, w.refused) {
-		w.options.Hooks.Refused(w.name, len(refused))
 		told := newOnes(w.refused, refused)
 		for _, text := range told {
 			w.log.WarnContext(tracing.LineOf(text, w.refusedOf, target.Traces), "not delivered", "reason", text)

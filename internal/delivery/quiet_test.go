@@ -125,6 +125,15 @@ func TestElectionProblemPasses(t *testing.T) {
 	}
 }
 
+// A cluster that nobody has tried to reach has no problem yet: who waits until all clusters
+// have what they shall have, or are given up, waits for it too.
+func TestUntriedClusterIsNotGivenUp(t *testing.T) {
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler), LeaseDuration: 30 * time.Second}, func() {})
+	if st := w.status(); st.Problem != "" || st.Reachable {
+		t.Errorf("its problem is %q, reachable: %t", st.Problem, st.Reachable)
+	}
+}
+
 // A Lease that this account may not write is the cluster's problem until it may, though
 // it can be read.
 func TestRefusedLeaseIsAProblem(t *testing.T) {
@@ -135,8 +144,9 @@ func TestRefusedLeaseIsAProblem(t *testing.T) {
 	if err := lock.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "ours"}); !apierrors.IsForbidden(err) {
 		t.Fatal(err)
 	}
-	w.saw(resourcelock.LeaderElectionRecord{})                            // nobody has it
-	if got := w.status().Problem; !strings.Contains(got, "not reached") { // what is first wrong is shown first
+	w.saw(resourcelock.LeaderElectionRecord{}) // nobody has it
+	w.problems.reach = "connection refused"
+	if got := w.status().Problem; !strings.Contains(got, "connection refused") { // what is first wrong is shown first
 		t.Errorf("its problem is %q", got)
 	}
 	w.problems.reach = ""
@@ -252,8 +262,8 @@ func TestAnswerThatNoWatchShows(t *testing.T) {
 
 // What is not delivered is logged when it is new, each reason once, and not while it stays.
 func TestNotDelivered_IsLoggedOnce(t *testing.T) {
-	lines, counted := &logtest.Lines{}, -1
-	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: lines.Logger(), Hooks: Hooks{Refused: func(_ string, n int) { counted = n }}}, func() {})
+	lines := &logtest.Lines{}
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: lines.Logger()}, func() {})
 	note := func(refused map[string]string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -265,10 +275,11 @@ func TestNotDelivered_IsLoggedOnce(t *testing.T) {
 	}
 	lines.Wants(t, "FB1077")
 	note(map[string]string{"vision": first, "nlp": second})
-	if counted != 2 {
+	if counted := w.status().Refused; counted != 2 {
 		t.Errorf("%d things are counted, want 2", counted)
 	}
 	note(nil)
+	counted := w.status().Refused
 	if n := strings.Count(lines.String(), "msg=\"not delivered\""); n != 2 || strings.Count(lines.String(), first) != 1 || strings.Count(lines.String(), second) != 1 || counted != 0 {
 		t.Errorf("logged %d times, %d are left; want each once, and none left:\n%s", n, counted, lines)
 	}

@@ -148,7 +148,6 @@ func (r *remote) noteRefused() error {
 	refused, r.refusedOf = r.derived.refusals(r.name)
 	refused = append(refused, conflicts(r.want.Refused)...)
 	if !slices.Equal(refused, r.refused) {
-		r.options.Hooks.Refused(r.name, len(refused))
 		for _, text := range newOnes(r.refused, refused) {
 			r.options.Log.WarnContext(tracing.LineOf(text, r.refusedOf, r.want.Traces), "not delivered", "cluster", r.name, "reason", text)
 		}
@@ -212,9 +211,9 @@ func (r *remote) hear(report wire.Observed) {
 func (r *remote) silent() string {
 	switch {
 	case r.report == nil:
-		return "the agent of cluster " + r.name + " has not told yet what it sees there"
+		return "the agent of cluster " + r.name + " has not reported yet what it sees there"
 	case r.options.Clock.Since(r.at) >= agentPatience:
-		return fmt.Sprintf("the agent of cluster %s has told nothing since %s", r.name, r.at.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the agent of cluster %s has reported nothing since %s", r.name, r.at.UTC().Format(time.RFC3339))
 	}
 	return ""
 }
@@ -259,7 +258,7 @@ func (r *remote) observe() map[string]v1alpha1.ConsumerObservation {
 func (r *remote) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Mode: Agent, Problem: r.silent(), Pending: 1}
+	s := Status{Mode: Agent, Problem: r.silent(), Pending: 1, Refused: len(r.refused)}
 	if s.Problem != "" {
 		return s
 	}

@@ -25,11 +25,11 @@ func TestAgentsWord(t *testing.T) {
 	d.Deliver(map[string]Desired{"rome": want, "oslo": {Mode: None}})
 	r := d.remotes["rome"]
 	said := func() v1alpha1.ConsumerObservation { return r.observe()[c.Metadata.Name] }
-	if o := said(); o.Reachable || o.Message != "" || !strings.Contains(d.Status()["rome"].Problem, "has not told yet") {
+	if o := said(); o.Reachable || o.Message != "" || !strings.Contains(d.Status()["rome"].Problem, "has not reported yet") {
 		t.Errorf("just after the start: %+v", o)
 	}
 	clock.Step(agentPatience)
-	if o := said(); o.Reachable || !strings.Contains(o.Message, "has not told yet") {
+	if o := said(); o.Reachable || !strings.Contains(o.Message, "has not reported yet") {
 		t.Errorf("before the agent speaks: %+v", o)
 	}
 	m, changed, err := d.Manifests("rome")
@@ -55,7 +55,7 @@ func TestAgentsWord(t *testing.T) {
 		}
 	}
 	clock.Step(agentPatience)
-	if o := said(); o.Reachable || !strings.Contains(d.Status()["rome"].Problem, "has told nothing since 2026-11-20T12:00:30Z") {
+	if o := said(); o.Reachable || !strings.Contains(d.Status()["rome"].Problem, "has reported nothing since 2026-11-20T12:00:30Z") {
 		t.Errorf("an agent that fell silent: %+v", o)
 	}
 
@@ -104,4 +104,31 @@ func TestAgentsLookAtRemoteNames(t *testing.T) {
 		t.Errorf("by itself it refuses %v", got)
 	}
 	d.Deliver(map[string]Desired{"rome": onLedger(t, nil, victim)})
+}
+
+// What is not delivered is of clusters that are delivered to: one that has left the fleet,
+// or that another replica serves, is counted no more, and comes back with nothing.
+func TestRefused_GoesWithItsCluster(t *testing.T) {
+	d := New(Options{})
+	t.Cleanup(d.Close)
+	want := onLedger(t, nil, held("vision-train-0-aaaa"))
+	want.Mode, want.Refused = Agent, map[string]string{"vision": "another has its remote name"}
+	deliver := func(desired map[string]Desired) int {
+		t.Helper()
+		d.Deliver(desired)
+		if _, _, err := d.Manifests("rome"); (err == nil) != (len(desired) > 0) {
+			t.Fatal(err)
+		}
+		return d.Status()["rome"].Refused
+	}
+	if n := deliver(map[string]Desired{"rome": want}); n != 1 {
+		t.Fatalf("%d things are not delivered, want 1", n)
+	}
+	if n := deliver(map[string]Desired{}); n != 0 {
+		t.Errorf("the cluster is gone, and %d things are still not delivered to it", n)
+	}
+	want.Refused = nil
+	if n := deliver(map[string]Desired{"rome": want}); n != 0 {
+		t.Errorf("it came back well, and %d things are not delivered", n)
+	}
 }

@@ -31,7 +31,7 @@ func (c *conn) mayUseSecret(ctx context.Context, want *object) error {
 	case err != nil:
 		return fmt.Errorf("see whether Secret %s of virtualNode.kubeconfigSecretRef is for tenant %s: %w", name, tenant, err)
 	case secret.GetLabels()[v1alpha1.LabelTenant] != tenant:
-		return fmt.Errorf("Secret %s of virtualNode.kubeconfigSecretRef is not for tenant %s: who may write it labels it %s=%[2]s, or the intent names another", name, tenant, v1alpha1.LabelTenant)
+		return fmt.Errorf("Secret %s of virtualNode.kubeconfigSecretRef is not labelled for tenant %s: whoever may write it adds the label %s=%[2]s, or the intent names another", name, tenant, v1alpha1.LabelTenant)
 	}
 	return nil
 }

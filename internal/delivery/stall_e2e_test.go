@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
 )
 
@@ -89,11 +90,11 @@ func testStalls(t *testing.T, access testAccess) {
 		left.Store(bytes)
 		s.after.Store(left)
 		more, next := desired(t, "rome", all...), desired(t, "oslo", there...)
-		began := time.Now()
+		watch := bounded.StartStopwatch()
 		r.deliver(more, next)
 		r.settled(t, next)
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("after %d bytes: oslo waited %s beside a stalled rome", bytes, took)
+		if err := watch.Late(10*time.Second, time.Minute); err != nil {
+			t.Errorf("after %d bytes, oslo beside a stalled rome: %v", bytes, err)
 		}
 		envtest.Eventually(t, "the status to say that rome does not answer", func(context.Context) bool {
 			status := r.Status()["rome"]

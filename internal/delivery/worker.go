@@ -376,7 +376,7 @@ func (w *worker) probe(ctx context.Context, c *conn, config *rest.Config, end co
 		reachable := w.reachable()
 		w.mu.Unlock()
 		if reachable != was {
-			w.log.Info("cluster can be relied on or not", "reachable", reachable, "error", err)
+			w.log.Info("cluster reachability changed", "reachable", reachable, "error", err)
 			w.nudge()
 		}
 		if reachable != was || !reachable { // why it is not may have changed
@@ -423,6 +423,9 @@ type Status struct {
 	// Troubles of single objects.
 	Troubles  []string
 	Admission string // as wire.Observed has it
+	// Refused is how much is not delivered: files of the ledger's tree or of what is
+	// rendered, and namespaces of Desired.Refused.
+	Refused int
 }
 
 func (w *worker) status() Status {
@@ -432,13 +435,16 @@ func (w *worker) status() Status {
 		Mode: w.target.Mode, Reachable: w.reachable(), Leading: w.leads(), Commit: w.applied,
 		Elsewhere: w.holder != "" && w.holder != w.options.Identity,
 		Renewed:   !w.renewed.IsZero() && w.options.Clock.Since(w.renewed) < w.options.LeaseDuration,
-		Pending:   len(w.dirty) + len(w.inflight) + len(w.waiting), Problem: w.problems.first(),
+		Pending:   len(w.dirty) + len(w.inflight) + len(w.waiting), Problem: w.problems.first(), Refused: len(w.refused),
 	}
 	if s.Mode == "" {
 		s.Mode = Direct
 	}
 	if w.conn != nil {
 		s.Admission = cmp.Or(w.conn.gvrs[kindMutating].Version, wire.AdmissionNone)
+	}
+	if s.Problem == notReachedYet { // it passes: nobody has given the cluster up
+		s.Problem = ""
 	}
 	if w.conn != nil && s.Problem == "" {
 		if _, s.Problem = w.conn.synced(); s.Problem == stillReading {

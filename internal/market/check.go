@@ -308,12 +308,18 @@ func plain(s string) bool {
 }
 
 // clean brings a checked flavor to the form that is kept: normalised GPU names,
-// and nothing under our own domain, because labels of that domain would pass
-// for the daemon's.
+// and of labels under our own domain, which would pass for the daemon's, only the level at
+// which Liqo enforces limits.
 func clean(f *v1alpha1.Flavor) {
 	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFlavor
 	f.Metadata.Labels, f.Metadata.Annotations = foreign(f.Metadata.Labels), foreign(f.Metadata.Annotations)
-	f.Spec.Labels = foreign(f.Spec.Labels)
+	level := f.Spec.Labels[v1alpha1.LabelEnforcement]
+	if f.Spec.Labels = foreign(f.Spec.Labels); !v1alpha1.Enforcement(level).Below(v1alpha1.EnforceNone) {
+		if f.Spec.Labels == nil {
+			f.Spec.Labels = map[string]string{}
+		}
+		f.Spec.Labels[v1alpha1.LabelEnforcement] = level
+	}
 	normaliseGPU(f)
 }
 

@@ -166,4 +166,11 @@ func TestReportsAreCleaned(t *testing.T) {
 	if len(got.Spec.Labels) != 1 || got.Spec.Labels["compliance"] != "gdpr" || len(got.Metadata.Annotations) != 0 {
 		t.Errorf("labels %v, annotations %v: want nothing of our own domain", got.Spec.Labels, got.Metadata.Annotations)
 	}
+	for i, c := range []struct{ level, want string }{{"Hard", "Hard"}, {"Soft", "Soft"}, {"None", "None"}, {"hard", ""}, {"Strict", ""}} {
+		f.Spec.Labels = map[string]string{v1alpha1.LabelEnforcement: c.level}
+		report(t, m, "paris", gen(1, uint64(i)+2), f) //nolint:gosec // small
+		if got := m.Snapshot().Offer("paris", "h100").Flavor.Spec.Labels[v1alpha1.LabelEnforcement]; got != c.want {
+			t.Errorf("limits are enforced at level %q, want %q", got, c.want)
+		}
+	}
 }

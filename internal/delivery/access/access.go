@@ -89,7 +89,7 @@ func (k Kubeconfigs) RESTConfig(ctx context.Context, cluster *v1alpha1.Cluster) 
 	name := cluster.Metadata.Name
 	text, source, err := k.read(ctx, cluster)
 	if err != nil {
-		return nil, fmt.Errorf("find the kubeconfig of cluster %s: %w", name, err)
+		return nil, fmt.Errorf("no kubeconfig of cluster %s: %w", name, err)
 	}
 	config, err := SafeRESTConfig(text, k.Programs...)
 	if err != nil {

@@ -3,8 +3,8 @@
 // administrators may make as many objects, and as large ones, as they like.
 //
 // Invariants: the answers that are being read, and the objects that are kept, of one
-// connection never exceed their bounds; what exceeds them is an error that says so,
-// and the cluster is not served.
+// connection never exceed their bounds, in bytes and in what they decode to; what exceeds
+// them is an error that says so, and the cluster is not served.
 //
 // Callers: delivery, one Bounds a connection. Its methods are safe for concurrent use.
 package bulk
@@ -18,12 +18,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/fleetbroker/fleetbroker/internal/forge/jsonbound"
 )
 
 // What one cluster may have: some thirty thousand objects of the usual size.
 const (
 	maxAnswers = 64 << 20
 	maxObjects = 96 << 20
+	// maxParts and maxValues are of the JSON of answers that are being read, objects within
+	// objects counted: half a kilobyte of memory each, and 40 bytes.
+	maxParts  = 600_000
+	maxValues = 4_000_000
 )
 
 // Bounds count what one connection holds. The zero value is ready.
@@ -33,15 +39,17 @@ type Bounds struct {
 
 	mu      sync.Mutex
 	reading int64
+	parts   int
+	values  int
 	kept    int64
 	sizes   map[string]int64 // of kept objects
 }
 
 // Answer bounds the body of an answer. Watches are streams of objects, which Keep
-// bounds; their decoder bounds each of them.
+// bounds; their decoder bounds the bytes of each of them.
 func (b *Bounds) Answer(r *http.Request, answer *http.Response) {
-	if answer != nil && answer.Body != nil && r.URL.Query().Get("watch") == "" {
-		answer.Body = &body{ReadCloser: answer.Body, of: b}
+	if answer != nil && answer.Body != nil {
+		answer.Body = &body{ReadCloser: answer.Body, of: b, count: jsonbound.Counter{Frames: r.URL.Query().Get("watch") != ""}}
 	}
 }
 
@@ -56,10 +64,11 @@ func (b *Bounds) Wrap(next http.RoundTripper) http.RoundTripper {
 
 type body struct {
 	io.ReadCloser
-	of   *Bounds
-	mu   sync.Mutex
-	size int64
-	shut bool
+	of    *Bounds
+	mu    sync.Mutex
+	size  int64
+	count jsonbound.Counter
+	shut  bool
 }
 
 // Read implements io.Reader.
@@ -70,14 +79,32 @@ func (o *body) Read(p []byte) (int, error) {
 	if o.shut {
 		return n, err
 	}
-	o.size += int64(n)
-	o.of.mu.Lock()
-	defer o.of.mu.Unlock()
-	o.of.reading += int64(n)
-	if most := cmp.Or(o.of.Answers, maxAnswers); o.of.reading > most {
-		return 0, fmt.Errorf("the cluster answers with more than %d MiB at a time", most>>20)
+	parts, values, size := o.count.Objects, o.count.Values, int64(n)
+	o.count.Count(p[:n])
+	if o.count.Frames {
+		size = 0
+	}
+	o.size += size
+	if why := o.of.read(size, o.count.Objects-parts, o.count.Values-values); why != nil {
+		return 0, why
 	}
 	return n, err
+}
+
+// read takes what was read of an answer into account.
+func (b *Bounds) read(size int64, parts, values int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading += size
+	b.parts += parts
+	b.values += values
+	if most := cmp.Or(b.Answers, maxAnswers); b.reading > most {
+		return fmt.Errorf("the cluster answers with more than %d MiB at a time", most>>20)
+	}
+	if b.parts > maxParts || b.values > maxValues {
+		return fmt.Errorf("the cluster answers with more than %d objects, or %d values, at a time", maxParts, maxValues)
+	}
+	return nil
 }
 
 // Close implements io.Closer.
@@ -85,9 +112,7 @@ func (o *body) Close() error {
 	o.mu.Lock()
 	if !o.shut {
 		o.shut = true
-		o.of.mu.Lock()
-		o.of.reading -= o.size
-		o.of.mu.Unlock()
+		_ = o.of.read(-o.size, -o.count.Objects, -o.count.Values) // what is given back is never too much
 	}
 	o.mu.Unlock()
 	return o.ReadCloser.Close()

@@ -128,3 +128,47 @@ func TestObjects_AreBounded(t *testing.T) {
 		t.Errorf("%d small objects are kept", many)
 	}
 }
+
+// TestAnswers_OfManyObjectsTakeLittle: a list, or an event of a watch, whose few bytes each
+// would become a map is refused before it is decoded; lists and streams of namespaces as
+// clusters have them are not, whatever number of them comes one after the other.
+func TestAnswers_OfManyObjectsTakeLittle(t *testing.T) {
+	const head = `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`
+	usual := `{"metadata":{"name":"n","labels":{"a":"b"},"annotations":{"a":"b,{"},"managedFields":[{"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}}]},"spec":{"finalizers":["kubernetes"]},"status":{"phase":"Active"}},`
+	bodies := map[string]string{
+		"/empty":   head + strings.Repeat("{},", 20<<20) + "{}]}",
+		"/numbers": head + `{"metadata":{"name":"n"},"a":[` + strings.Repeat("1,", 20<<20) + "1]}]}",
+		"/usual":   head + strings.Repeat(usual, 30_000) + "{}]}",
+		"/event":   `{"type":"ADDED","object":{"kind":"Namespace","a":[` + strings.Repeat("{},", 4<<20) + "{}]}}",
+		"/events":  strings.Repeat(`{"type":"ADDED","object":`+strings.TrimSuffix(usual, ",")+"}\n", 100_000),
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, bodies[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	b := &Bounds{}
+	for _, of := range []struct {
+		path  string
+		taken bool
+	}{{"/empty", false}, {"/usual", true}, {"/numbers", false}, {"/usual", true}, {"/event?watch=true", false}, {"/events?watch=true", true}, {"/usual", true}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+of.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Answer(r, answer)
+		n, err := io.Copy(io.Discard, answer.Body)
+		if of.taken != (err == nil) || !of.taken && !strings.Contains(err.Error(), "more than 600000 objects, or 4000000 values") {
+			t.Errorf("%s: %d bytes, %v", of.path, n, err)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if b.reading != 0 || b.parts != 0 || b.values != 0 {
+		t.Errorf("%d bytes, %d objects, %d values are still read", b.reading, b.parts, b.values)
+	}
+}

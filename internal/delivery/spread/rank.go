@@ -3,6 +3,7 @@ package spread
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 )
 
 // weight is how much a cluster is a replica's, by rendezvous hashing: who comes or
@@ -14,6 +15,9 @@ func weight(cluster, replica string) uint64 {
 
 // rank is a replica's place among the live ones for a cluster: 0 delivers to it.
 func rank(cluster, replica string, live []string) int {
+	if !slices.Contains(live, replica) {
+		return len(live)
+	}
 	own, before := weight(cluster, replica), 0
 	for _, other := range live {
 		if other == replica {

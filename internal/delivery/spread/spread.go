@@ -9,7 +9,8 @@
 // # Invariants
 //
 //   - Whose a cluster is follows from rendezvous hashing over the live replicas: those
-//     whose Heartbeat says that they serve and that miss no beat (13 s). Correctness
+//     whose Heartbeat says that they serve and that the fleet repo answers them, and that
+//     miss no beat (13 s). Correctness
 //     does not hang on it: nothing is written without the cluster's own Lease. Who is
 //     only slow is competed with for that Lease, keeps it, and is left alone when its
 //     next beat comes.
@@ -76,9 +77,9 @@ type Shared interface {
 	// Observe makes every replica know what is seen in a cluster. A *wire.StaleEpochError
 	// names the newer word that is known.
 	Observe(ctx context.Context, cluster string, report wire.Observed) error
-	// Live are the replicas that live and serve, this one included, without those that
-	// miss a beat; cut: that is not known.
-	Live() (replicas []string, cut bool)
+	// Deliverers are the replicas that live and serve and that the fleet repo answers, this
+	// one if it is one, without those that miss a beat; cut: that is not known.
+	Deliverers() (replicas []string, cut bool)
 	// Beats reports whether another replica is known and misses no beat.
 	Beats(replica string) bool
 }
@@ -137,7 +138,7 @@ type place struct {
 	own    wire.Generation
 	sent   *wire.Observed
 	sentAt time.Time
-	failed string // why the last was not told, as logged
+	failed string // why the last was not told, without times, as logged
 }
 
 // New makes a Deliverer that delivers to all clusters.
@@ -216,7 +217,7 @@ func (d *Deliverer) hand() {
 // judge decides which clusters are this replica's, and reports whether others are now
 // than before; mu is held.
 func (d *Deliverer) judge(now time.Time) (changed bool) {
-	live, cut := d.shared.Live()
+	live, cut := d.shared.Deliverers()
 	d.known = d.known || !cut
 	if cut {
 		if d.known || now.Sub(d.joined) < turn {
@@ -412,16 +413,27 @@ func (d *Deliverer) tell(ctx context.Context, name string, report *wire.Observed
 			p.last.Epoch, p.sent = max(p.last.Epoch, stale.Last.Epoch, p.own.Epoch), nil
 		}
 	case err != nil:
-		if p.failed != err.Error() {
-			d.log.Warn("other replicas are not told what is seen in a cluster", "cluster", name, "error", err)
+		lasting := reason(err)
+		if p.failed != lasting {
+			d.log.Warn("what is seen in a cluster is not shared with other replicas", "cluster", name, "error", err)
 		}
-		p.failed = err.Error()
+		p.failed = lasting
 	default:
 		p.sent, p.sentAt, p.failed = report, now, ""
 	}
 	if ended { // until the next holder speaks this is what is known
 		p.word, p.at, p.quiet, p.by = report, now, now, ""
 	}
+}
+
+// reason is what an error says, without for how long one is to wait: that is another time
+// with each look.
+func reason(err error) string {
+	var wait interface{ Reason() string }
+	if errors.As(err, &wait) {
+		return wait.Reason()
+	}
+	return err.Error()
 }
 
 // Observed takes what a cluster's own agent sees there.
@@ -525,6 +537,16 @@ func (d *Deliverer) Differing() map[string]bool {
 		if !p.mine && p.word != nil && p.word.Differs && p.word.Root == d.desired[name].Tree.Root.String() {
 			out[name] = true
 		}
+	}
+	return out
+}
+
+// Refused is how much is not delivered, by each cluster that is delivered to from here: what
+// is handed over or leaves the fleet is not among them any more.
+func (d *Deliverer) Refused() map[string]int {
+	out := map[string]int{}
+	for name, s := range d.local.Status() {
+		out[name] = s.Refused
 	}
 	return out
 }

@@ -80,6 +80,7 @@ type replica struct {
 	name   string
 	own    map[string]delivery.Desired
 	dead   bool
+	away   bool // the fleet repo does not answer it
 	maps   map[string]map[string]v1alpha1.ConsumerObservation
 	fails  bool // to tell the store
 }
@@ -220,10 +221,10 @@ func (r store) Beats(name string) bool {
 	return other != nil && !other.dead
 }
 
-func (r store) Live() ([]string, bool) {
+func (r store) Deliverers() ([]string, bool) {
 	var out []string
 	for name, other := range r.w.replicas {
-		if !other.dead {
+		if !other.dead && !other.away {
 			out = append(out, name)
 		}
 	}
@@ -301,6 +302,31 @@ func TestSpread_ADeadReplicasClustersAreTakenOver(t *testing.T) {
 		if holder != "b" && w.leases[cluster] != holder {
 			t.Errorf("%s moved from %s to %s", cluster, holder, w.leases[cluster])
 		}
+	}
+}
+
+// A replica that the fleet repo does not answer any more hands its clusters to those that
+// it answers: it would apply what was once, and what others see as gone they could not
+// believe of it.
+func TestSpread_WhoIsCutOffFromTheFleetRepoHandsItsClustersOver(t *testing.T) {
+	w := newWorld(t, 12)
+	w.start("a", "b", "c")
+	w.pass(2 * time.Minute)
+	before := maps.Clone(w.leases)
+	w.replicas["b"].away = true
+	w.pass(15 * time.Minute)
+	w.balanced("b is cut off from the fleet repo")
+	had := 0
+	for cluster, holder := range before {
+		if now := w.leases[cluster]; holder == "b" && now == "b" || holder != "b" && now != holder {
+			t.Errorf("%s, of %s before, is %s's", cluster, holder, now)
+		}
+		if holder == "b" {
+			had++
+		}
+	}
+	if had == 0 {
+		t.Fatal("b had no cluster")
 	}
 }
 

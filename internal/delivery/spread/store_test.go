@@ -1,9 +1,13 @@
 package spread
 
 import (
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/logs/logtest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -128,4 +132,19 @@ func TestSpread_WhoMissesABeatKeepsItsClusters(t *testing.T) {
 		}
 	}
 	s.balanced("after")
+}
+
+// That the store asks to wait is logged once until a word is taken, whatever is left to wait.
+func TestSpread_LogsOnceThatItHasToWait(t *testing.T) {
+	s := newSharing(t, 1, "a")
+	var lines logtest.Lines
+	s.replicas["a"].spread.log = slog.New(slog.NewTextHandler(&lines, nil))
+	s.pass(10 * time.Second)
+	for word := range 11 { // six at once, and one each five seconds
+		s.replicas["a"].maps["c000"] = map[string]v1alpha1.ConsumerObservation{"k": {Reachable: true, Message: fmt.Sprint(word)}}
+		s.pass(lookEvery)
+	}
+	if n := strings.Count(lines.String(), "changes too often"); n == 0 || n > 2 {
+		t.Errorf("that it has to wait was logged %d times in 5 s, want once after each word that is taken:\n%s", n, lines.String())
+	}
 }

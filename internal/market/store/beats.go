@@ -78,6 +78,7 @@ type other struct {
 	life    string
 	beat    int64
 	serving bool
+	away    bool
 	address string
 	// connections of agents; nil: it does not say.
 	connections *int32
@@ -150,12 +151,13 @@ func (b *beats) take(h *marketcrd.Heartbeat, now time.Time) (heard map[string]wi
 	if err := b.room(h.Name, cost, now); err != nil {
 		return nil, more, err
 	}
-	next := &other{cost: cost, life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
+	next := &other{cost: cost, life: h.Spec.Life, beat: h.Spec.Beat, serving: h.Spec.Serving, away: h.Spec.Away, address: h.Spec.Address, connections: h.Spec.Connections, pushes: h.Spec.Pushes, head: h.Spec.Head, calls: h.Spec.Calls, seen: now, heard: entries}
 	heard = map[string]wire.Generation{}
 	more.hold = heldBy(h, now, o != nil)
 	if o != nil {
 		next.seen, next.changed = o.seen, now
-		more.repo = next.head != o.head && next.head != b.head || next.calls != o.calls
+		more.repo = next.head != o.head && next.head != b.head
+		more.hook = next.calls != o.calls
 		if more.pushes = next.pushes; o.life == next.life {
 			more.pushes -= o.pushes
 		}
@@ -213,6 +215,7 @@ func (b *beats) room(name string, cost int64, now time.Time) error {
 // news is what is new in a Heartbeat besides whom its replica heard.
 type news struct {
 	repo   bool  // it knows of news of the fleet repo
+	hook   bool  // a webhook told it of news
 	pushes int64 // that it sent, and that the ledger does not show
 	hold   hold
 }

@@ -60,8 +60,8 @@
 //
 //   - What is seen in a cluster fits into one object, and what is left out is said.
 //
-//   - What a provider may write has a budget (pace.go), so that the market never
-//     starves the cluster it stands in.
+//   - What a provider may write, and what all may, has a budget of writes and one of bytes
+//     (pace.go), over all replicas, so that the market never starves the cluster it stands in.
 //
 // # Who calls it
 //

@@ -27,6 +27,8 @@ const (
 	maxObject = 256 << 10
 	// maxPacked is the most that a report may take, packed.
 	maxPacked = 1 << 20
+	// maxParts is into how many objects that is cut.
+	maxParts = maxPacked / maxObject
 	// maxUnpacked is the most that a reader unpacks.
 	maxUnpacked = 8 << 20
 	// maxModels bounds the text of a summary.
@@ -116,6 +118,14 @@ func (p packed) parts(provider string, g wire.Generation) []*marketcrd.Advertise
 		out = append(out, part)
 	}
 	return out
+}
+
+// objects is how many objects a report takes: one, or the parts and their head.
+func (p packed) objects() int {
+	if len(p.bytes) <= maxObject {
+		return 1
+	}
+	return 1 + (len(p.bytes)+maxObject-1)/maxObject
 }
 
 // partName has the report's generation in it: a part that is to go is none of a

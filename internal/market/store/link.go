@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -239,7 +240,7 @@ func (s *Shared) Look(ctx context.Context) {
 func (s *Shared) Tend(ctx context.Context) {
 	s.mu.Lock()
 	now := s.opts.Now()
-	tidy := s.link.synced && now.Sub(s.link.cleared) >= clearEvery
+	tidy := s.link.synced && !s.link.relisting && now.Sub(s.link.cleared) >= clearEvery
 	s.mu.Unlock()
 	s.settleDoubts(ctx)
 	if tidy {
@@ -317,7 +318,7 @@ func (s *Shared) beat(ctx context.Context) {
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
 	s.mu.Unlock()
 	if err == nil {
-		h.Spec.Address, h.Spec.Fleet = s.opts.Address, s.opts.Fleet
+		h.Spec.Address, h.Spec.Fleet, h.Spec.Away = s.opts.Address, s.opts.Fleet, s.opts.Away()
 		if s.opts.Pushes != nil {
 			h.Spec.Pushes = s.opts.Pushes()
 		}
@@ -370,6 +371,7 @@ func (s *Shared) setBack() {
 		s.setSeen(cluster, nil)
 	}
 	clear(s.beats.heard)
+	clear(s.named) // versions begin again; all objects are reported again before anything is tidied
 	s.link.relisting = true
 	s.mu.Unlock()
 	s.opts.API.Again()
@@ -442,10 +444,10 @@ func (s *Shared) judge() {
 	}
 	switch {
 	case cut:
-		s.opts.Log.Warn("the market's store cannot be used: nobody is heard, nothing is decided by what agents say", "why", wrong)
+		s.opts.Log.Warn("the market's store cannot be used: no agent's report is taken, and none is decided by", "why", wrong)
 		s.opts.Market.Cut()
 	case listen:
-		s.opts.Log.Info("the market's store is there: agents are heard")
+		s.opts.Log.Info("the market's store can be used: agents' reports are taken")
 		s.opts.Market.Listen()
 	default:
 		return
@@ -487,7 +489,12 @@ func (w *watching) Advertisement(a *marketcrd.Advertisement) {
 }
 
 // AdvertisementGone implements Watcher.
-func (w *watching) AdvertisementGone(provider string) { w.gone(provider) }
+func (w *watching) AdvertisementGone(provider string) {
+	w.gone(provider)
+	w.mu.Lock()
+	delete(w.named, provider)
+	w.mu.Unlock()
+}
 
 // held tells for how long the fleet repo's server is to be left alone.
 func (s *Shared) held(by hold) {
@@ -531,7 +538,10 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	counts := s.link.hears()
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
-	if more.repo && s.opts.News != nil {
+	switch {
+	case more.hook && s.opts.Webhook != nil:
+		s.opts.Webhook()
+	case (more.repo || more.hook) && s.opts.News != nil:
 		s.opts.News()
 	}
 	if more.pushes > 0 && s.opts.Pushed != nil {
@@ -541,7 +551,8 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	if !counts {
 		return
 	}
-	for provider, generation := range heard {
+	for _, provider := range slices.Sorted(maps.Keys(heard)) { // in one order: a run can be played again
+		generation := heard[provider]
 		if cluster, ok := strings.CutPrefix(provider, observedBy); ok {
 			s.again(h.Name, cluster, generation)
 			continue

@@ -27,7 +27,8 @@ type seen struct {
 	digest     string          // of the report without its generation
 	version    string
 	report     wire.Observed
-	size       int64 // packed
+	size       int64  // packed
+	replica    string // that wrote it
 	// latest is the highest generation that said this, also where it was not written.
 	latest wire.Generation
 }
@@ -81,7 +82,8 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			s.mu.Unlock()
 			return nil
 		}
-		if err := s.admitSeen(cluster, int64(len(text))); err != nil {
+		met, err := s.admitSeen(cluster, len(text))
+		if err != nil {
 			return err
 		}
 		o := &marketcrd.Observation{Spec: marketcrd.ObservationSpec{
@@ -94,9 +96,12 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 		}
 		written, err := s.opts.API.PutObservation(ctx, o)
 		s.wrote("observation", cluster, err)
+		if err != nil && unmade(err) {
+			s.giveBack(met)
+		}
 		switch {
 		case err == nil:
-			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report, size: int64(len(text))})
+			s.keepSeen(cluster, &seen{generation: generation, digest: digest, version: written.ResourceVersion, report: report, size: int64(len(text)), replica: s.opts.Replica})
 			return nil
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrNotFound):
 			if err := s.rereadSeen(ctx, cluster); err != nil {
@@ -107,21 +112,26 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 			return failed(err)
 		}
 	}
-	return &BusyError{Because: "other replicas are told of cluster " + cluster + " at the same time", After: time.Second}
+	return &BusyError{Because: "other replicas write what is seen in cluster " + cluster + " at the same time", After: time.Second}
 }
 
 // admitSeen asks the budgets, which are those of lists too.
-func (s *Shared) admitSeen(cluster string, size int64) error {
+func (s *Shared) admitSeen(cluster string, size int) (paid, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.opts.Now()
-	if after := spend(s.paces.seen, cluster, seenPace, seenAtOnce, now); after > 0 {
-		return &BusyError{Because: "what is seen in " + cluster + " changes too often", After: after}
-	}
+	takes := cost{objects: 1, bytes: size, stored: s.taken() + int64(size)}
 	if was := s.seen[cluster]; was != nil {
-		size -= was.size
+		takes.stored -= was.size
 	}
-	return s.paces.admitAll(s.stored+size, now)
+	return s.paces.admitSeen(cluster, takes, s.opts.Now())
+}
+
+// pacedSeen charges a cluster with what another replica wrote of it, as paced does. s.mu
+// is held.
+func (s *Shared) pacedSeen(cluster string, was, next *seen) {
+	if s.link.hears() && next.replica != s.opts.Replica && (was == nil || newer(next.version, was.version)) {
+		s.paces.wroteSeen(cluster, next.size, s.opts.Now())
+	}
 }
 
 // setSeen makes a word, or nil, what the store has of a cluster. s.mu is held.
@@ -172,6 +182,7 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 	if was != nil && next.generation.Cmp(was.last()) < 0 {
 		return false
 	}
+	s.pacedSeen(cluster, was, next)
 	s.setSeen(cluster, next)
 	s.link.sees(next.version)
 	return was == nil || was.generation != next.generation
@@ -200,6 +211,9 @@ func (s *Shared) rereadSeen(ctx context.Context, cluster string) error {
 	if was != nil && next != nil && was.version == next.version {
 		next.latest = was.latest
 	}
+	if next != nil && err == nil {
+		s.pacedSeen(cluster, was, next)
+	}
 	s.setSeen(cluster, next)
 	s.mu.Unlock()
 	if news && s.listening() && s.opts.Observed != nil {
@@ -225,7 +239,7 @@ func (s *Shared) readSeen(o *marketcrd.Observation) (*seen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack the report: %w", err)
 	}
-	out := &seen{generation: generation, version: o.ResourceVersion, size: int64(len(o.Spec.Report))}
+	out := &seen{generation: generation, version: o.ResourceVersion, size: int64(len(o.Spec.Report)), replica: o.Spec.Replica}
 	if err := strictjson.Decode(text, &out.report); err != nil {
 		return nil, fmt.Errorf("read the report: %w", err)
 	}

@@ -108,9 +108,6 @@ func (s *Shared) forget(cluster string) {
 		delete(s.bad, kind+cluster)
 		delete(s.refused, kind+cluster)
 	}
-	delete(s.paces.written, cluster)
-	delete(s.paces.urgent, cluster)
-	delete(s.paces.seen, cluster)
-	delete(s.paces.looks, cluster)
-	delete(s.paces.looks, observedBy+cluster)
+	delete(s.named, cluster)
+	s.paces.forget(cluster)
 }

@@ -46,6 +46,9 @@ type Options struct {
 	Held  func(reads, pushes time.Duration)
 	// Serving reports whether agents can reach this replica; nil: they can.
 	Serving func() bool
+	// Away reports whether the fleet repo has not answered this replica for long; nil: it
+	// has.
+	Away func() bool
 	// Now is the clock; only what passes on it counts. Default time.Now.
 	Now func() time.Time
 	// Observed is told what another replica heard of a cluster, or sees there itself; nil:
@@ -56,6 +59,9 @@ type Options struct {
 	Unobserved func(cluster string)
 	// News is called when another replica knows of news of the fleet repo; nil: nobody.
 	News func()
+	// Webhook is called in place of News when a webhook told another replica of news: of the
+	// fleet repo or a pull request; nil: News is.
+	Webhook func()
 	// Observer may be nil.
 	Observer Observer
 	// Log may be nil.
@@ -86,9 +92,10 @@ type Shared struct {
 	paces  paces
 	beats  beats
 	link   link
-	bad    map[string]string // objects that could not be used, with why, as last logged
-	stale  map[string]time.Time
-	seen   map[string]*seen // by cluster, as the store has it
+	bad    map[string]string    // objects that could not be used, with why, as last logged
+	stale  map[string]time.Time // parts that no object names, since when
+	named  map[string]naming    // by provider, the parts of an object that is no list
+	seen   map[string]*seen     // by cluster, as the store has it
 	// lost are providers of which the store has nothing any more, or something older
 	// than what is known: the next report is written whatever it says.
 	lost map[string]bool
@@ -111,6 +118,7 @@ type list struct {
 	version    string // resourceVersion
 	size       int64  // packed
 	parts      []string
+	replica    string // that wrote it
 	content    *wire.FlavorReport
 }
 
@@ -131,10 +139,13 @@ func NewShared(o Options) *Shared {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Away == nil {
+		o.Away = func() bool { return false }
+	}
 	if o.Serving == nil {
 		o.Serving = func() bool { return true }
 	}
-	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, foreign: foreign{last: map[string]told{}}, removed: map[string]time.Time{}}
+	s := &Shared{opts: o, soon: make(chan struct{}, 1), lists: map[string]*list{}, paces: newPaces(), beats: newBeats(), bad: map[string]string{}, stale: map[string]time.Time{}, named: map[string]naming{}, seen: map[string]*seen{}, lost: map[string]bool{}, doubts: map[string]doubt{}, refused: map[string]refusal{}, cuts: map[string]string{}, foreign: foreign{last: map[string]told{}}, removed: map[string]time.Time{}}
 	s.link = link{since: o.Now(), why: "it has not been read yet", cut: true}
 	o.Market.Cut()
 	return s
@@ -153,68 +164,6 @@ func (s *Shared) Status() Status {
 	out.Refused = s.refusals(now)
 	out.Foreign = s.foreign.count
 	return out
-}
-
-// Live are the replicas that live and that agents can reach, this one included, in
-// order, without those that miss a beat; cut: nobody is heard, and which others live is
-// not known.
-func (s *Shared) Live() (replicas []string, cut bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.opts.Now()
-	for _, name := range s.beats.live(now) {
-		if s.beats.others[name].serving && s.beating(name, now) {
-			replicas = append(replicas, name)
-		}
-	}
-	replicas = append(replicas, s.opts.Replica)
-	slices.Sort(replicas)
-	return replicas, s.link.cut
-}
-
-// Connections are those of agents that each of the other live replicas has which serve and
-// say so; none while nobody is heard.
-func (s *Shared) Connections() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := map[string]int{}
-	if s.link.cut {
-		return out
-	}
-	now := s.opts.Now()
-	for _, name := range s.beats.live(now) {
-		if o := s.beats.others[name]; o.serving && o.connections != nil && s.beating(name, now) {
-			out[name] = int(max(*o.connections, 0))
-		}
-	}
-	return out
-}
-
-// Beats reports whether another replica is known and misses no beat. While this one
-// cannot listen nobody misses any.
-func (s *Shared) Beats(replica string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.beating(replica, s.opts.Now())
-}
-
-// beating is Beats; mu is held.
-func (s *Shared) beating(replica string, now time.Time) bool {
-	if !s.link.doubt.IsZero() {
-		now = s.link.doubt
-	}
-	return s.beats.beating(replica, s.link.fine, now)
-}
-
-// Address is where another replica is reached, "" where it is not known or the
-// replica is not live.
-func (s *Shared) Address(replica string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.beats.others[replica]; o != nil && slices.Contains(s.beats.live(s.opts.Now()), replica) {
-		return o.address
-	}
-	return ""
 }
 
 // Report implements Store.
@@ -279,20 +228,6 @@ func (s *Shared) renew(ctx context.Context, r Report) error {
 	defer s.telling.Unlock()
 	s.keep(r.Cluster, l)
 	return s.heardHere(r.Cluster, l)
-}
-
-// lookAgain is how often a provider's object is read for its reports, after looksFirst.
-const lookAgain, looksFirst = time.Second, 5
-
-// mayLook lets a cluster's object be read for a report, or says when to come again. what is
-// its name for people.
-func (s *Shared) mayLook(object, what string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if spend(s.paces.looks, object, lookAgain, looksFirst, s.opts.Now()) == 0 {
-		return nil
-	}
-	return &BusyError{Because: what + " is looked for once a second", After: lookAgain}
 }
 
 func (s *Shared) isLost(provider string) bool {
@@ -424,6 +359,10 @@ func (s *Shared) keep(provider string, l *list) (news bool) {
 	}
 	delete(s.doubts, provider)
 	delete(s.lost, provider) // another replica wrote it
+	s.paced(provider, was, l)
+	if n, ok := s.named[provider]; ok && !newer(n.version, l.version) {
+		delete(s.named, provider) // the list has them
+	}
 	s.set(provider, l)
 	return !l.older(was)
 }
@@ -479,6 +418,9 @@ func (s *Shared) reread(ctx context.Context, provider string) {
 	defer s.telling.Unlock()
 	s.mu.Lock()
 	was := s.lists[provider]
+	if readable && !l.older(was) { // who puts an older one back has not reported
+		s.paced(provider, was, l)
+	}
 	s.set(provider, l)
 	s.mu.Unlock()
 	if readable && !l.older(was) {
@@ -488,6 +430,7 @@ func (s *Shared) reread(ctx context.Context, provider string) {
 
 // read makes a list of an object. The error says why it cannot be used.
 func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, error) {
+	s.names(a)
 	if err := s.ours("advertisement "+a.Name, a); err != nil {
 		return nil, err
 	}
@@ -497,12 +440,12 @@ func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, e
 	}
 	if l := s.known(a.Name); l != nil && l.generation == generation && l.digest == a.Spec.Digest && slices.Equal(l.parts, a.Spec.Parts) { // another version of what is known
 		again := *l
-		again.version = a.ResourceVersion
+		again.version, again.replica = a.ResourceVersion, a.Spec.Replica
 		return &again, nil
 	}
 	data := a.Spec.Report
-	if len(a.Spec.Parts) > maxPacked/maxObject {
-		return nil, fmt.Errorf("%d parts, at most %d", len(a.Spec.Parts), maxPacked/maxObject)
+	if len(a.Spec.Parts) > maxParts {
+		return nil, fmt.Errorf("%d parts, at most %d", len(a.Spec.Parts), maxParts)
 	}
 	for _, name := range a.Spec.Parts {
 		part, err := s.opts.API.Part(ctx, name)
@@ -530,7 +473,7 @@ func (s *Shared) read(ctx context.Context, a *marketcrd.Advertisement) (*list, e
 	if err := market.CheckDemand(content.Demand); err != nil {
 		return nil, err
 	}
-	return &list{generation: generation, digest: a.Spec.Digest, version: a.ResourceVersion, size: int64(len(data)), parts: slices.Clone(a.Spec.Parts), content: content}, nil
+	return &list{generation: generation, digest: a.Spec.Digest, version: a.ResourceVersion, size: int64(len(data)), parts: slices.Clone(a.Spec.Parts), replica: a.Spec.Replica, content: content}, nil
 }
 
 // How the market is told a list.

@@ -37,6 +37,8 @@ type replica struct {
 	seen   []string
 	unseen []string
 	news   int
+	hooks  int
+	away   bool
 }
 
 func newReplicas(t *testing.T, names ...string) *replicas {
@@ -64,6 +66,8 @@ func (r *replicas) start(name, life string) *replica {
 		},
 		Unobserved: func(cluster string) { one.unseen = append(one.unseen, cluster) },
 		News:       func() { one.news++ },
+		Webhook:    func() { one.hooks++ },
+		Away:       func() bool { return one.away },
 	})
 	one.store.Follow(r.t.Context(), one.api.Follow)
 	r.all = append(r.all, one)
@@ -465,16 +469,39 @@ func TestNews(t *testing.T) {
 	r.tick(3)
 	a.store.Called()
 	r.tick(1)
-	if b.news != 1 || a.news != 0 {
-		t.Errorf("after a webhook: %d, %d", a.news, b.news)
+	if b.news != 0 || a.news != 0 || b.hooks != 1 || a.hooks != 0 {
+		t.Errorf("after a webhook: %d, %d", a.hooks, b.hooks)
 	}
 	a.store.Head("aaaa", true)
 	r.tick(1)
 	b.store.Head("aaaa", false)
 	r.tick(11)
-	if b.news != 2 || a.news != 0 {
-		t.Errorf("after a commit: %d, %d", a.news, b.news)
+	if b.news != 1 || a.news != 0 || b.hooks != 1 {
+		t.Errorf("after a commit: %d, %d, by a webhook %d", a.news, b.news, b.hooks)
 	}
+}
+
+// TestDeliverers: whom the fleet repo does not answer delivers to no cluster while it answers
+// another one, and is live all the same.
+func TestDeliverers(t *testing.T) {
+	r := newReplicas(t, "a", "b", "c")
+	a, b, c := r.all[0], r.all[1], r.all[2]
+	deliver := func(of *replica, want ...string) {
+		t.Helper()
+		r.tick(12)
+		if got, cut := of.store.Deliverers(); cut || !slices.Equal(got, want) {
+			t.Errorf("to %s %v deliver, cut off %t; want %v", of.name, got, cut, want)
+		}
+		r.live(of, "a", "b", "c")
+	}
+	deliver(a, "a", "b", "c")
+	b.away = true
+	deliver(a, "a", "c")
+	deliver(b, "a", "c")
+	a.away, c.away = true, true
+	deliver(b, "a", "b", "c")
+	b.away = false
+	deliver(c, "b")
 }
 
 // What an agent had carried out is known to every replica, also to one that starts

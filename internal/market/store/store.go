@@ -58,8 +58,8 @@ type Status struct {
 	Foreign int
 }
 
-// BusyError refuses a report for now: the budgets of the store are spent, and what
-// the store has of the provider stays (429).
+// BusyError refuses a report for now: a budget of the store, of writes or of bytes, is
+// spent, and what the store has of the provider stays (429).
 type BusyError struct {
 	// Because says which budget.
 	Because string
@@ -71,6 +71,9 @@ type BusyError struct {
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("%s; send the newest list again in %s", e.Because, e.After.Round(time.Second))
 }
+
+// Reason says why without for how long, which is another time each time.
+func (e *BusyError) Reason() string { return e.Because }
 
 // CutError refuses a report because the store cannot be reached, or nobody heard by it (503).
 type CutError struct{ Cause string }

@@ -37,8 +37,10 @@ type Objects struct {
 	// log of changes; watchers read on from where they are.
 	log     []event
 	written map[string]int
-	state   int // grows with SetBack
-	deleted int // parts
+	state   int              // grows with SetBack
+	deleted int              // parts
+	bytes   map[string]int64 // by provider or cluster
+	made    int              // parts
 }
 
 // Deleted is how many parts a deletion was asked for.
@@ -249,6 +251,7 @@ func (a *API) PutAdvertisement(_ context.Context, ad *marketcrd.Advertisement) (
 			o.written = map[string]int{}
 		}
 		o.written[ad.Name]++
+		o.count(ad.Name, ad.Spec.Report)
 		o.log = append(o.log, event{ad: out.DeepCopy()})
 		return nil
 	})
@@ -285,6 +288,7 @@ func (a *API) PutObservation(_ context.Context, seen *marketcrd.Observation) (*m
 			o.seen = map[string]*marketcrd.Observation{}
 		}
 		o.seen[seen.Name] = out.DeepCopy()
+		o.count(seen.Name, seen.Spec.Report)
 		o.log = append(o.log, event{seen: out.DeepCopy()})
 		return nil
 	})
@@ -349,6 +353,8 @@ func (a *API) PutPart(_ context.Context, p *marketcrd.AdvertisementPart) error {
 			o.parts = map[string]*marketcrd.AdvertisementPart{}
 		}
 		o.parts[p.Name] = p.DeepCopy()
+		o.count(p.Spec.Provider, p.Spec.Report)
+		o.made++
 		return nil
 	})
 }
