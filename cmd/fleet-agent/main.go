@@ -89,7 +89,7 @@ held of them, to every broker. Run one in each cluster that offers capacity.`,
 	set.StringVar(&f.WebhookAddress, "webhook-bind-address", "0", `address of the admission webhook, such as ":9443", where the cluster's file says admission: webhook; "0" serves none`)
 	set.StringVar(&f.WebhookClientCA, "webhook-client-ca-file", "", "file with the authorities of one of which callers of the webhook, the API server, have to show a certificate; empty: none is asked for")
 	set.StringVar(&f.WebhookConfiguration, "webhook-configuration", "", "MutatingWebhookConfiguration whose caBundle the agent writes")
-	set.StringVar(&f.LeaseNamespace, "leader-election-namespace", "", "namespace of the Lease by which one of several replicas speaks for the cluster, and which keeps how far along the ledger it was told; empty: there is only this one, and after a restart it goes by the first number that a broker gives it")
+	set.StringVar(&f.LeaseNamespace, "leader-election-namespace", "", "namespace of the Lease by which one of several replicas speaks for the cluster, and which keeps the ledger's number of its last instructions; empty: there is only this one, and after a restart it goes by the first number that a broker gives it")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	f.tracing.Register(set)

@@ -149,7 +149,7 @@ func (s *applying) observing(ctx context.Context) {
 	for {
 		err := s.observe(ctx)
 		if err != nil && !warned && ctx.Err() == nil {
-			s.Log.Warn("cannot tell what is seen of the manifests", "error", err)
+			s.Log.Warn("cannot report what is seen of the manifests", "error", err)
 		}
 		warned = err != nil
 		select {

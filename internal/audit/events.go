@@ -228,7 +228,7 @@ func placed(c *v1alpha1.Contract) string {
 		parts = append(parts, fmt.Sprintf("before %s (%.2f, %s/h)", n.Flavor, n.Score, n.Hourly))
 	}
 	if d.Dearest != nil && d.Dearest.Hourly.Cmp(c.Spec.Price.Hourly) > 0 {
-		parts = append(parts, fmt.Sprintf("the dearest that fitted: %s (%s/h)", d.Dearest.Flavor, d.Dearest.Hourly))
+		parts = append(parts, fmt.Sprintf("the most expensive that fitted: %s (%s/h)", d.Dearest.Flavor, d.Dearest.Hourly))
 	}
 	if len(d.Displaced) > 0 {
 		parts = append(parts, "displaces "+strings.Join(d.Displaced, ", "))

@@ -52,3 +52,22 @@ func StoreCollectors(of func() *Shared) []prometheus.Collector {
 		}, figure(func(s store.Status) int { return s.Foreign })),
 	}
 }
+
+// RefusedCollector is how much is not delivered to each cluster that is delivered to from
+// here, as of tells at each scrape: a cluster that another replica serves, or that has left
+// the fleet, leaves no series behind.
+func RefusedCollector(of func() map[string]int) prometheus.Collector { return refused(of) }
+
+type refused func() map[string]int
+
+var refusedDesc = prometheus.NewDesc("fleetbroker_delivery_refused", "What is not delivered to a cluster that this replica delivers to: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.", []string{"cluster"}, nil)
+
+// Describe implements prometheus.Collector.
+func (r refused) Describe(ch chan<- *prometheus.Desc) { ch <- refusedDesc }
+
+// Collect implements prometheus.Collector.
+func (r refused) Collect(ch chan<- prometheus.Metric) {
+	for cluster, n := range r() {
+		ch <- prometheus.MustNewConstMetric(refusedDesc, prometheus.GaugeValue, float64(n), cluster)
+	}
+}

@@ -165,11 +165,18 @@ type StoreOptions struct {
 	Observed func(replica, cluster string, report wire.Observed)
 	// Unobserved is called when what was seen of a cluster is deleted.
 	Unobserved func(cluster string)
+	// Read reports whether this daemon has read the fleet repo, and RemoteOut is for how long
+	// that has not answered: agents are sent to replicas that know the fleet, and clusters
+	// are delivered to by those that know the newest of it.
+	Read      func() bool
+	RemoteOut func() time.Duration
 	// Decides reports whether this replica decides.
 	Decides func() bool
 	// News is called when another replica knows of news of the fleet repo.
 	News func()
-	Log  *slog.Logger
+	// Webhook is called in place of News when a webhook told another replica.
+	Webhook func()
+	Log     *slog.Logger
 }
 
 // applyBase brings the kinds, and the right to read and write their objects.
@@ -215,8 +222,9 @@ func (f *StoreFlags) Open(ctx context.Context, o StoreOptions) (*Shared, error) 
 	out.address = f.address(o.Agents)
 	out.hidden = o.Agents != "" && out.address == ""
 	out.Store = store.NewShared(store.Options{
-		Serving: func() bool { return o.Agents != "" },
-		API:     api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed, Holds: o.Holds, Held: o.Held,
+		Serving: func() bool { return o.Agents != "" && o.Read() },
+		Away:    func() bool { return !o.Read() || away(o.RemoteOut()) != nil },
+		API:     api, Market: o.Market, Replica: out.Replica, Life: out.Life, Fleet: o.Fleet, Address: out.address, Observed: o.Observed, Unobserved: o.Unobserved, News: o.News, Webhook: o.Webhook, Connections: o.Connections, Pushes: o.Pushes, Pushed: o.Pushed, Holds: o.Holds, Held: o.Held,
 		Observer: o.Observer, Log: o.Log, Now: time.Now, // only what passes on it counts
 	})
 	return out, nil

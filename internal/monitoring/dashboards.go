@@ -64,13 +64,13 @@ func fleetBoard() Board {
 func tenantBoard() Board {
 	return Board{UID: "fleetbroker-tenant", Title: "fleetbroker / Tenant", Variables: []Variable{{"tenant", "fleetbroker_spend_total"}}, Panels: []Panel{
 		{"Budget used", "bargauge", "percentunit", 12, 6, []Query{
-			{`max by (tenant, currency) (fleetbroker_budget{kind="accrued",tenant=~"$tenant"}) / max by (tenant, currency) (fleetbroker_budget{kind="limit",tenant=~"$tenant"})`, "{{tenant}} {{currency}}"},
+			{`max by (tenant, currency) (fleetbroker_budget_used{tenant=~"$tenant"}) / max by (tenant, currency) (fleetbroker_budget_limit{tenant=~"$tenant"})`, "{{tenant}} {{currency}}"},
 		}, "Of this month."},
 		{"Forecast of the month", "bargauge", "percentunit", 12, 6, []Query{
-			{`max by (tenant, currency) (fleetbroker_budget{kind="forecast",tenant=~"$tenant"}) / max by (tenant, currency) (fleetbroker_budget{kind="limit",tenant=~"$tenant"})`, "{{tenant}} {{currency}}"},
+			{`max by (tenant, currency) (fleetbroker_budget_forecast{tenant=~"$tenant"}) / max by (tenant, currency) (fleetbroker_budget_limit{tenant=~"$tenant"})`, "{{tenant}} {{currency}}"},
 		}, "With the contracts of now."},
 		{"Spend by day", "timeseries", "short", 12, 8, []Query{{`max by (tenant, currency) (increase(fleetbroker_spend_total{tenant=~"$tenant"}[1d]))`, "{{tenant}} {{currency}}"}}, ""},
-		{"Saved by day, against list prices", "timeseries", "short", 12, 8, []Query{{`max by (tenant, currency) (increase(fleetbroker_savings_total{tenant=~"$tenant"}[1d]))`, "{{tenant}} {{currency}}"}}, ""},
+		{"Saved by day, against list prices", "timeseries", "short", 12, 8, []Query{{`max by (tenant, currency) (delta(fleetbroker_savings{tenant=~"$tenant"}[1d]))`, "{{tenant}} {{currency}}"}}, "Below 0 where price windows cost more than the list."},
 		{"Contracts that end soon", "timeseries", "short", 12, 8, []Query{{`max by (tenant) (fleetbroker_contracts_expiring{tenant=~"$tenant"})`, "{{tenant}}"}}, "Within a tenth of their term, a day at the most."},
 		{"Notifications", "timeseries", "ops", 12, 8, []Query{{`sum by (tenant, result) (rate(fleetbroker_notifications_total{tenant=~"$tenant"}[15m]))`, "{{tenant}} {{result}}"}}, ""},
 	}}

@@ -181,7 +181,7 @@ func (n *Notifier) save(now bool) {
 	n.opts.State.Note(filepath.Join(n.opts.Dir, stateFile), err)
 	if err != nil {
 		if n.opts.State == nil { // which logs each change once
-			n.opts.Log.Error("what was notified cannot be written; a restart may tell it again", "error", err)
+			n.opts.Log.Error("sent notifications cannot be recorded; a restart may repeat them", "error", err)
 		}
 		return
 	}

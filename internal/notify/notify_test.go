@@ -294,7 +294,7 @@ func TestOutage(t *testing.T) {
 	n.Observe(w.at(2, many(0, 5)...))
 	w.until("the one that is up hears of it", func() bool { return len(up.got()) == 5 && down.asked.Load() > 3 })
 	stop()
-	if strings.Count(w.logged(), "could not be sent") != 1 || !strings.Contains(w.logged(), "502 Bad Gateway") {
+	if strings.Count(w.logged(), "a notification could not be sent; it is tried again") != 1 || !strings.Contains(w.logged(), "502 Bad Gateway") {
 		t.Errorf("logged %s", w.logged())
 	}
 	down.status.Store(0)

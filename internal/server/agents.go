@@ -281,7 +281,11 @@ func (a *agents) isEnrolled(cluster string) bool { return a.Enrolled == nil || a
 func (a *agents) stranger(w http.ResponseWriter, r *http.Request, cluster, role string) {
 	a.countReport(r, "rejected")
 	if a.NotEnrolled != nil {
-		refuseWith(w, a.NotEnrolled(cluster, role))
+		answer := a.NotEnrolled(cluster, role)
+		if answer.Status == http.StatusServiceUnavailable {
+			w.Header().Set("Connection", "close") // a balancer sends the next one elsewhere
+		}
+		refuseWith(w, answer)
 		return
 	}
 	refuse(w, http.StatusForbidden, "NotEnrolled", "cluster %s is not in the fleet: add clusters/%s.yaml to the fleet repo", cluster, cluster)

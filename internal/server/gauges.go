@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // levels is a gauge whose series are all replaced at once: a tenant that is gone
@@ -51,27 +49,6 @@ func (l *levels) Collect(ch chan<- prometheus.Metric) {
 	for _, one := range l.list {
 		ch <- prometheus.MustNewConstMetric(l.desc, prometheus.GaugeValue, one.value, one.labels...)
 	}
-}
-
-// Budget is how a tenant's monthly budget stands.
-type Budget struct {
-	Tenant, Currency string
-	// Accrued this month, Held until its end, Forecast of the whole month, and the Limit.
-	Accrued, Held, Forecast, Limit v1alpha1.Decimal
-}
-
-// SetBudgets replaces what is known of monthly budgets.
-func (m *Metrics) SetBudgets(list []Budget) {
-	var out []level
-	for _, b := range list {
-		for _, part := range []struct {
-			name   string
-			amount v1alpha1.Decimal
-		}{{"accrued", b.Accrued}, {"held", b.Held}, {"forecast", b.Forecast}, {"limit", b.Limit}} {
-			out = append(out, level{[]string{b.Tenant, b.Currency, part.name}, part.amount.Float()})
-		}
-	}
-	m.budgets.set(out)
 }
 
 // Condition is something about a provider that people should look at.

@@ -203,7 +203,7 @@ func TestARevocationCutsConnectionsAtOnce(t *testing.T) {
 		if err == nil {
 			t.Error("the request was answered")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the request still waits")
 	}
 	if cut, err := f.revocations.Set(crl, f.ca.CA(), f.clock()); cut != 0 || err != nil {

@@ -50,14 +50,13 @@ func (a *agents) getManifests(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		select {
-		case <-ctx.Done():
-			w.WriteHeader(http.StatusNotModified)
-			return
-		case <-Stopping(ctx):
-			w.WriteHeader(http.StatusNotModified)
-			return
 		case <-changed:
+			continue
+		case <-ctx.Done():
+		case <-Stopping(ctx):
 		}
+		a.unchanged(w, cluster, 0)
+		return
 	}
 }
 

@@ -35,12 +35,10 @@ type Metrics struct {
 	toReserve     prometheus.Histogram
 	toActive      prometheus.Histogram
 	spend         *money
-	savings       *money
-	budgets       *levels
+	savings       *levels
 	expiring      *levels
 	conditions    *levels
 	notifications *prometheus.CounterVec
-	refused       *prometheus.GaugeVec
 	storeWrites   *prometheus.CounterVec
 	storeCut      prometheus.Gauge
 	tracer        *tracing.Tracer // nil: histograms have no exemplars
@@ -80,21 +78,17 @@ func NewMetrics() *Metrics {
 		toReserve:     histogram("time_to_reserve_seconds", "Time from an intent's first sight to its reservation.", slow),
 		toActive:      histogram("time_to_active_seconds", "Time from reservation to usable capacity.", slow),
 		spend:         newMoney("spend_total", "Spend accrued, from the ledger."),
-		savings:       newMoney("savings_total", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger."),
-		budgets:       newLevels("budget", "Monthly budgets of tenants, by kind: accrued, held until the month's end, forecast of the whole month, limit.", "tenant", "currency", "kind"),
+		savings:       newLevels("savings", "What contracts would have cost at list price less what they cost (spot, reserved, price windows), from the ledger. It falls while a price window is above list price.", "tenant", "currency"),
 		expiring:      newLevels("contracts_expiring", "Contracts that end within their lead time: a tenth of their term, a day at the most.", "tenant"),
 		conditions:    newLevels("provider_condition", "1 for each provider of which something should be looked at: LocationContradicted, PriceContradicted, FlavorFileShadowed, RefusesContracts.", "provider", "type"),
 		notifications: counters("notifications_total", "Notifications of tenants, by result: sent, failed (and tried again), dropped (too many or too old).", "tenant", "result"),
 		storeWrites:   counters("market_store_writes_total", "Writes of the market's shared store, by kind (advertisement, part, observation, heartbeat) and result (ok, conflict, refused, error).", "kind", "result"),
-		storeCut:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_market_store_cut", Help: "1 while the market's shared store cannot be used, so that nobody is heard."}),
-		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "fleetbroker_delivery_refused", Help: "What is not delivered to a cluster: files that nothing renders to, objects of no admissible form, namespaces whose remote name another has.",
-		}, []string{"cluster"}),
+		storeCut:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "fleetbroker_market_store_cut", Help: "1 while the market's shared store cannot be used, so that no agent's report is taken."}),
 	}
 	for _, outcome := range []string{"committed", "planned", "unchanged", "again", "error"} {
 		m.rounds.WithLabelValues(outcome) // so that the first of each is seen as one more
 	}
-	m.registry.MustRegister(version.Info("fleetbroker"), m.rounds, m.refused, m.storeWrites, m.storeCut, m.notifications, m.budgets, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
+	m.registry.MustRegister(version.Info("fleetbroker"), m.rounds, m.storeWrites, m.storeCut, m.notifications, m.expiring, m.conditions, m.reservations, m.decision, m.steps, m.checks, m.checkBytes, m.checkLimit, m.commit, m.pushConflicts, m.faults, m.adverts, m.toReserve, m.toActive, m.spend, m.savings,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -137,9 +131,6 @@ func (m *Metrics) Commit(d time.Duration) { exemplar.Observe(m.commit, d, m.trac
 
 // PushConflict counts a push that lost a race.
 func (m *Metrics) PushConflict() { m.pushConflicts.Inc() }
-
-// Refused sets how much is not delivered to a cluster.
-func (m *Metrics) Refused(cluster string, n int) { m.refused.WithLabelValues(cluster).Set(float64(n)) }
 
 // PlannerFault counts a plan that was made from nothing because the planner's
 // session could not be updated.
@@ -201,10 +192,19 @@ type Sum struct {
 func (m *Metrics) SetSpend(sums []Sum) { m.spend.set(sums) }
 
 // SetSavings replaces all sums of savings by what the ledger says.
-func (m *Metrics) SetSavings(sums []Sum) { m.savings.set(sums) }
+func (m *Metrics) SetSavings(sums []Sum) {
+	var out []level
+	for _, s := range merged(sums) {
+		out = append(out, level{[]string{s.Tenant, s.Currency}, s.Amount.Float()})
+	}
+	m.savings.set(out)
+}
 
 // money is a counter whose values are the ledger's and not this process's: a
-// restart must not begin at 0 again.
+// restart must not begin at 0 again. Nor does it fall: what runs is counted to now, and
+// where it is then found to have ended a moment before, Prometheus would take the lower sum
+// for a restart, and all that was ever spent for spent since. It waits until the sum is there
+// again.
 type money struct {
 	desc *prometheus.Desc
 
@@ -216,23 +216,35 @@ func newMoney(name, help string) *money {
 	return &money{desc: prometheus.NewDesc("fleetbroker_"+name, help, []string{"tenant", "currency"}, nil)}
 }
 
-// set adds up what has the same labels: two series of one name would fail the
+// merged adds up what has the same labels: two series of one name would fail the
 // whole scrape.
-func (m *money) set(sums []Sum) {
-	merged := make([]Sum, 0, len(sums))
+func merged(sums []Sum) []Sum {
+	out := make([]Sum, 0, len(sums))
 	at := map[[2]string]int{}
 	for _, s := range sums {
 		key := [2]string{s.Tenant, s.Currency}
 		if i, ok := at[key]; ok {
-			merged[i].Amount = merged[i].Amount.Add(s.Amount)
+			out[i].Amount = out[i].Amount.Add(s.Amount)
 			continue
 		}
-		at[key] = len(merged)
-		merged = append(merged, s)
+		at[key] = len(out)
+		out = append(out, s)
 	}
+	return out
+}
+
+func (m *money) set(sums []Sum) {
+	sums = merged(sums)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sums = merged
+	for _, before := range m.sums {
+		for i := range sums {
+			if s := &sums[i]; s.Tenant == before.Tenant && s.Currency == before.Currency && s.Amount.Cmp(before.Amount) < 0 {
+				s.Amount = before.Amount
+			}
+		}
+	}
+	m.sums = sums
 }
 
 // Describe implements prometheus.Collector.

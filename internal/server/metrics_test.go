@@ -31,10 +31,7 @@ func TestEveryDocumentedMetricMoves(t *testing.T) {
 		{`fleetbroker_time_to_reserve_seconds_count`, func() { m.TimeToReserve(time.Second, "") }},
 		{`fleetbroker_time_to_active_seconds_count`, func() { m.TimeToActive(time.Minute, "") }},
 		{`fleetbroker_spend_total{currency="EUR",tenant="vision"}`, func() { m.SetSpend([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("2")}}) }},
-		{`fleetbroker_savings_total{currency="EUR",tenant="vision"}`, func() { m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("1")}}) }},
-		{`fleetbroker_budget{currency="EUR",kind="forecast",tenant="vision"}`, func() {
-			m.SetBudgets([]Budget{{Tenant: "vision", Currency: "EUR", Forecast: v1alpha1.MustDecimal("7")}})
-		}},
+		{`fleetbroker_savings{currency="EUR",tenant="vision"}`, func() { m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal("1")}}) }},
 		{`fleetbroker_contracts_expiring{tenant="vision"}`, func() { m.SetExpiring(map[string]int{"vision": 2}) }},
 	} {
 		before := value(t, scrape(t, m), c.series)
@@ -53,6 +50,31 @@ func TestLevelsAreReplaced(t *testing.T) {
 	text := scrape(t, m)
 	if value(t, text, `fleetbroker_contracts_expiring{tenant="nlp"}`) != 3 || strings.Contains(text, `contracts_expiring{tenant="vision"}`) {
 		t.Error(text)
+	}
+}
+
+// TestMoney: a counter that falls is taken for one that began again, so that spend stands
+// still where a contract ended a moment before it was counted; savings are no counter, and
+// fall where a price window costs more than the list says.
+func TestMoney(t *testing.T) {
+	m := NewMetrics()
+	for _, c := range []struct{ spend, saved, wantSpend, wantSaved string }{
+		{"100", "20", "100", "20"},
+		{"99.5", "18", "100", "18"},
+		{"101", "-1", "101", "-1"},
+	} {
+		m.SetSpend([]Sum{{"vision", "EUR", v1alpha1.MustDecimal(c.spend)}})
+		m.SetSavings([]Sum{{"vision", "EUR", v1alpha1.MustDecimal(c.saved)}})
+		text := scrape(t, m)
+		for _, want := range []string{`fleetbroker_spend_total{currency="EUR",tenant="vision"} ` + c.wantSpend, `fleetbroker_savings{currency="EUR",tenant="vision"} ` + c.wantSaved, "# TYPE fleetbroker_savings gauge"} {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("spend %s, saved %s: no %s", c.spend, c.saved, want)
+			}
+		}
+	}
+	m.SetSpend(nil)
+	if strings.Contains(scrape(t, m), "fleetbroker_spend_total{") {
+		t.Error("a tenant that is gone is still shown")
 	}
 }
 

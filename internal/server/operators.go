@@ -124,7 +124,7 @@ func (o *Operators) healthz(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		answerJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	case o.hidden(r):
-		refuse(w, http.StatusInternalServerError, "Unhealthy", "ask with a token or an operator's certificate to be told why")
+		refuse(w, http.StatusInternalServerError, "Unhealthy", "authenticate with a token or an operator's certificate to see why")
 	default:
 		refuse(w, http.StatusInternalServerError, "Unhealthy", "%v", err)
 	}

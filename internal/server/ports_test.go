@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 		`fleetbroker_time_to_reserve_seconds_sum 2`,
 		`fleetbroker_time_to_active_seconds_sum 60`,
 		`fleetbroker_spend_total{currency="EUR",tenant="vision"} 13`,
-		`fleetbroker_savings_total{currency="USD",tenant="vision"} 3`,
+		`fleetbroker_savings{currency="USD",tenant="vision"} 3`,
 		`go_goroutines`,
 	} {
 		if !strings.Contains(text, want) {

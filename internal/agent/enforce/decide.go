@@ -121,7 +121,7 @@ const (
 // Decide answers one slice.
 func Decide(c Case) Answer {
 	if !c.Heard {
-		return Answer{Verdict: Leave, Message: "no broker is heard: what stands is kept and nothing new is granted"}
+		return Answer{Verdict: Leave, Message: "no daemon answers: what is granted is kept and nothing new is granted"}
 	}
 	if c.others() {
 		return Answer{Verdict: Leave, Message: "the slice is of fleet " + FleetOf(c.Slice) + ", whose agent answers it"}
