@@ -48,7 +48,7 @@ func checkTenantNamespace(c *Cluster, want, other string) []Finding {
 	case ns == nil:
 		return finding(TenantNamespaceMissing, at(c, Namespaces, "", want), "it does not exist: the two clusters were never peered", "%s", howToPeer)
 	case ns.GetDeletionTimestamp() != nil:
-		return finding(TenantNamespaceDeleting, at(c, Namespaces, "", want), "it is being deleted", "let it go, or take what blocks it away (kubectl describe): the daemon creates it again")
+		return finding(TenantNamespaceDeleting, at(c, Namespaces, "", want), "it is being deleted", "wait for its deletion, or remove what blocks it (kubectl describe): the daemon creates it again")
 	case len(have) == 0:
 		return finding(TenantNamespaceUnlabelled, at(c, Namespaces, "", want), "it has no labels by which Liqo finds it",
 			"label it %s=true and %s=%s", labelTenantNamespace, labelRemoteCluster, other)

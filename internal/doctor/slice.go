@@ -143,7 +143,7 @@ func checkOneVirtualNode(p *Picture, share v1alpha1.NodeShare) []Finding {
 		return nil
 	case vn == nil:
 		if node := c.one(Nodes, "", name); node != nil && node.GetLabels()[labelNodeType] != virtualNodeType {
-			return finding(VirtualNodeNameTaken, at(c, Nodes, "", name), "a Node of the slice's name exists, so that Liqo refuses the virtual node and tells only its log", "rename or delete that Node")
+			return finding(VirtualNodeNameTaken, at(c, Nodes, "", name), "a Node of the slice's name exists, so that Liqo refuses the virtual node, which only its log shows", "rename or delete that Node")
 		}
 		return finding(VirtualNodeMissing, where, "it does not exist", "see why it is not applied: the contract's reason, or the daemon's log")
 	case vn.GetDeletionTimestamp() != nil:

@@ -131,13 +131,19 @@ func (f *Fleet) check(cluster string) error {
 	}
 	if slices.Contains(parts, partAgent) {
 		u, err := url.Parse(f.BrokerURL)
-		if f.BrokerURL == "" || isSample(f.BrokerURL) {
+		if f.BrokerURL == "" {
 			return hints.On(errors.New("the daemon's address is not known, and the agent of "+cluster+" needs it"), "give --broker-url https://HOST:8443, or write it into install/agent/deployment.yaml")
+		}
+		if isSample(f.BrokerURL) {
+			return hints.On(fmt.Errorf("the daemon's address is still the example's, %s, and the agent of %s needs yours", f.BrokerURL, cluster), "give --broker-url https://HOST:8443, or write it into install/agent/deployment.yaml")
 		}
 		if err != nil || u.Scheme != "https" || u.Host == "" || strings.ContainsAny(f.BrokerURL, " \t\n\"'#") {
 			return hints.On(fmt.Errorf("the daemon's address %q is no https URL", f.BrokerURL), "give --broker-url https://HOST:8443")
 		}
-		if f.Image == "" || isSample(f.Image) {
+		if isSample(f.Image) {
+			return hints.On(fmt.Errorf("the agent's image is still the example's, %s", f.Image), "give --image REGISTRY/fleet-agent:VERSION, or write it into install/agent/kustomization.yaml")
+		}
+		if f.Image == "" {
 			return hints.On(errors.New("the agent's image is not known"), "give --image REGISTRY/fleet-agent:VERSION, or write it into install/agent/kustomization.yaml")
 		}
 		if !image.MatchString(f.Image) {

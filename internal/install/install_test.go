@@ -200,6 +200,10 @@ func TestFiles_FilledIn(t *testing.T) {
 			t.Errorf("the Lease is not the agent's: %s %v", text, err)
 		}
 	}
+	f.Clusters["graz"].Spec.Liqo.Namespace = "liqo-net" // Liqo's template of virtual nodes is there
+	if files, err = f.Files("graz"); err != nil || !strings.Contains(string(files["consumer/guard.yaml"]), "paramRef: {namespace: liqo-net, name: virtual-kubelet-default") {
+		t.Errorf("the policy on virtual nodes reads Liqo's template elsewhere (%v)", err)
+	}
 	f.Image = "ghcr.io/acme/fleet-agent@sha256:" + strings.Repeat("a", 64)
 	if files, err = f.Files("lyon"); err != nil {
 		t.Fatal(err)
@@ -233,9 +237,9 @@ func TestFiles_Errors(t *testing.T) {
 	}{
 		"unknown":           {"lion", func(*Fleet) {}, `there is no cluster "lion"`, "did you mean lyon?"},
 		"no address":        {"lyon", func(f *Fleet) { f.BrokerURL = "" }, "the daemon's address is not known", "--broker-url"},
-		"sample address":    {"lyon", func(f *Fleet) { f.BrokerURL = sampleBroker }, "the daemon's address is not known", "--broker-url"},
+		"sample address":    {"lyon", func(f *Fleet) { f.BrokerURL = sampleBroker }, "the daemon's address is still the example's, https://broker.example.org:8443", "--broker-url"},
 		"plain http":        {"lyon", func(f *Fleet) { f.BrokerURL = "http://a:1" }, "is no https URL", "--broker-url"},
-		"no image":          {"lyon", func(f *Fleet) { f.Image = "registry.example.org/fleet-agent:v0.1.0" }, "the agent's image is not known", "--image"},
+		"no image":          {"lyon", func(f *Fleet) { f.Image = "registry.example.org/fleet-agent:v0.1.0" }, "the agent's image is still the example's, registry.example.org/fleet-agent:v0.1.0", "--image"},
 		"image without tag": {"lyon", func(f *Fleet) { f.Image = "ghcr.io/acme/fleet-agent" }, "names no image with tag or digest", "--image"},
 		"no repo":           {"graz", func(f *Fleet) { f.RepoURL = "" }, "the fleet repo's URL is not known", "--repo-url"},
 		"Liqo's id":         {"turin", func(f *Fleet) { f.Clusters["lyon"].Spec.Liqo.ClusterID = "a: b" }, `clusters/lyon.yaml: Liqo's id "a: b"`, "liqo.clusterID"},

@@ -126,6 +126,9 @@ func (m *maker) consumer() error {
 	// cannot even compare before it has brought its own name.
 	policies := string(manifests.Admitting([]byte(m.base(partConsumer, "policies.yaml")), m.cluster))
 	own, more := map[string]string{"peering.yaml": peering, "policies.yaml": policies}, ""
+	if ns := m.cluster.Spec.Liqo.Namespace; ns != "" {
+		own["guard.yaml"] = m.replace(m.base(partConsumer, "guard.yaml"), "paramRef: {namespace: liqo,", "paramRef: {namespace: "+ns+",")
+	}
 	if m.cluster.Spec.Delivery == "agent" {
 		text := m.base("consumer-agent", "kustomization.yaml")
 		_, patches, found := strings.Cut(text, "\npatches:\n")

@@ -82,6 +82,9 @@ var (
 	plainRegistry = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5})(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 )
 
+// source is where CI has the version that it builds, and why.
+const source = " with Go from github.com/fleetbroker/fleetbroker, if it is published there: "
+
 // Text says what CI installs, in one line.
 func (p Pin) Text() string {
 	switch {
@@ -90,9 +93,9 @@ func (p Pin) Text() string {
 	case p.Releases != "":
 		return "takes releases from " + version.URL(p.Releases) + "; this program is no release: set FLEETBROKER_VERSION"
 	case p.Version != "":
-		return "builds " + p.Version + " with Go: this program knows no place of releases (--releases URL)"
+		return "builds " + p.Version + source + "this program knows no place of releases (--releases URL)"
 	}
-	return "builds the version in its file with Go: this program is no release, and knows no place of releases (--releases URL)"
+	return "builds its version" + source + "this program is no release, and knows no place of releases (--releases URL)"
 }
 
 // sampleRegistry is where the template's images are.
