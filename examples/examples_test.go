@@ -38,8 +38,13 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fleets) != 16 {
-		t.Fatalf("there are %d fleets, want 16", len(fleets))
+	if len(fleets) != 17 {
+		t.Fatalf("there are %d fleets, want 17", len(fleets))
+	}
+	for _, page := range []string{"README.md", "../README.md"} {
+		if text, err := os.ReadFile(page); err != nil || !strings.Contains(strings.ToLower(string(text)), "seventeen complete fleets") {
+			t.Errorf("%s does not say how many there are: %v", page, err)
+		}
 	}
 	for _, f := range fleets {
 		dir := filepath.Dir(f)

@@ -14,32 +14,36 @@ import (
 // The pods of each framework's job are what Kubernetes reads, and are as many, and as large,
 // as the intent has nodes for.
 func TestFrameworks(t *testing.T) {
-	text, err := os.ReadFile("frameworks/intents/vision/train.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var intent v1alpha1.ResourceIntent
-	if err := yaml.UnmarshalStrict(text, &intent); err != nil {
-		t.Fatal(err)
-	}
 	files, err := filepath.Glob("frameworks/jobs/*.yaml")
 	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var job map[string]any
-		if err := yaml.Unmarshal(text, &job); err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
+		fits(t, file, "frameworks/intents/vision/train.yaml")
+	}
+}
+
+// One Deployment fits on what is bought on demand and what is bought at spot price together:
+// as many pods as both have replicas, in a namespace of both, each as large as a replica of
+// either.
+func TestBaseAndSpot(t *testing.T) {
+	fits(t, "base-and-spot/jobs/api.yaml", "base-and-spot/intents/web/api-base.yaml", "base-and-spot/intents/web/api-rest.yaml")
+}
+
+// fits holds a job's pods to the replicas of the intents that it runs on.
+func fits(t *testing.T, file string, intents ...string) {
+	t.Helper()
+	var job map[string]any
+	read(t, file, &job)
+	pods, replicas := int64(0), int64(0)
+	for _, name := range intents {
+		var intent v1alpha1.ResourceIntent
+		read(t, name, &intent)
+		replicas += int64(intent.Spec.Replicas.Max)
 		if meta, _ := job["metadata"].(map[string]any); meta["namespace"] != intent.Spec.Offload.Namespaces[0].Name {
-			t.Errorf("%s is in namespace %v, which the intent does not offload", file, meta["namespace"])
+			t.Errorf("%s is in namespace %v, which %s does not offload", file, meta["namespace"], name)
 		}
-		pods := int64(0)
+		pods = 0
 		templates(t, job, 1, func(times int64, pod *corev1.PodTemplateSpec) {
 			pods += times
 			for name, most := range intent.Spec.Resources.Named {
@@ -55,9 +59,21 @@ func TestFrameworks(t *testing.T) {
 				t.Errorf("%s: a pod says where it runs", file)
 			}
 		})
-		if want := int64(intent.Spec.Replicas.Max); pods != want {
-			t.Errorf("%s has %d pods, the intent %d replicas", file, pods, want)
-		}
+	}
+	if pods != replicas {
+		t.Errorf("%s has %d pods, %v have %d replicas", file, pods, intents, replicas)
+	}
+}
+
+// read reads a file's YAML.
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
 	}
 }
 

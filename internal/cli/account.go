@@ -1,17 +1,32 @@
 package cli
 
 import (
+	"context"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/server"
 )
 
 // accountInterval is how often the spend metrics are made anew: adding up a
 // large ledger costs some tens of milliseconds.
 const accountInterval = 30 * time.Second
+
+// accounts keeps the metrics of money in step with the ledger and the clock, until the
+// context ends.
+func (d *daemon) accounts(ctx context.Context) error {
+	tick := time.NewTicker(accountInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			d.account(now)
+		}
+	}
+}
 
 // account sets the metrics of spend and savings to what the ledger says now:
 // they are the ledger's sums, so a restart does not begin at 0 again.
@@ -30,7 +45,6 @@ func (d *daemon) account(now time.Time) {
 	d.metrics.SetSavings(savings)
 	d.metrics.SetExpiring(expiring(v.Contracts, v1alpha1.TimeOf(now)))
 	if v.Plan != nil {
-		d.metrics.SetBudgets(budgets(v.Plan))
 		conditions := make([]server.Condition, 0, len(v.Plan.Conditions))
 		for _, c := range v.Plan.Conditions {
 			conditions = append(conditions, server.Condition{Provider: c.Provider, Type: c.Type})
@@ -52,17 +66,6 @@ func expiring(l *ledger.Ledger, now v1alpha1.Time) map[string]int {
 			n++
 		}
 		out[c.Metadata.Namespace] = n
-	}
-	return out
-}
-
-// budgets are how the monthly budgets stand after a plan.
-func budgets(p *planner.Plan) []server.Budget {
-	var out []server.Budget
-	for _, b := range p.Budgets {
-		if b.MaxMonthly != nil {
-			out = append(out, server.Budget{Tenant: b.Tenant, Currency: p.Currency, Accrued: b.Accrued, Held: b.Held, Forecast: b.Forecast, Limit: *b.MaxMonthly})
-		}
 	}
 	return out
 }

@@ -150,7 +150,7 @@ func newCmdAuditVerify(s Streams) *cobra.Command {
 	o := verifyOptions{streams: s, auditFlags: auditFlags{sourceFlags: sourceFlags{offers: true}}}
 	cmd := &cobra.Command{
 		Use:   "verify [DIR|URL]",
-		Short: "Derive every commit of the ledger again",
+		Short: "Verify the ledger's history, commit by commit",
 		Long: `Walk the whole history of the ledger and derive it again: signatures, who wrote
 generated files, that each contract follows from an intent in the inputs, that no
 commit sells more than the figures it records leave, phases, cost, and that the

@@ -232,7 +232,7 @@ func (o *costOptions) print(rows []costRow) error {
 	case "yaml":
 		return printYAML(o.streams.Out, rows)
 	}
-	t := tables.New(o.streams.view(o.output), strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">BELOW DEAREST", ">FORECAST", "CURRENCY")
+	t := tables.New(o.streams.view(o.output), strings.ToUpper(o.by), ">COST", ">LIST", ">SAVED", ">BELOW HIGHEST", ">FORECAST", "CURRENCY")
 	for _, r := range rows {
 		below := tables.Cell{Text: "unknown"}
 		if r.BelowDearest != nil {

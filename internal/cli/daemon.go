@@ -148,7 +148,7 @@ func (f *daemonFlags) register(fs *pflag.FlagSet) {
 	f.tracing.Register(fs)
 	f.kubeconfigs.Register(fs, "directory with <cluster>.kubeconfig files of the consumer clusters")
 	fs.DurationVar(&f.poll, "poll-interval", 30*time.Second, "how often the fleet repo is asked when no webhook comes")
-	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may go unheard before its cluster sells nothing new, where safety.silence of fleet.yaml says nothing")
+	fs.DurationVar(&f.silence, "agent-silence", 3*market.Interval, "how long an agent may not report before its cluster sells nothing new, where safety.silence of fleet.yaml says nothing")
 	fs.StringVar(&f.identity, "identity", "fleetbroker", "name of this daemon next to others on the same host, in the clusters' Leases")
 	fs.StringVar(&f.childMemory, "child-memory", "256Mi", "memory of the child process that builds kustomizations and tries suspect inputs alone, of which it takes some 80Mi by itself")
 	fs.DurationVar(&f.childCPU, "child-cpu", 10*time.Second, "processor time that the child process may take for one piece")
@@ -271,8 +271,7 @@ func (f *daemonFlags) build(ctx context.Context, log *slog.Logger, now func() ti
 		Confirm:  func(ctx context.Context, consumer string) (tree.Hash, error) { return d.loop.Confirm(ctx, consumer) },
 		Fleet:    d.fleet,
 		Identity: identity, Tracer: d.traces.Tracer(),
-		Hooks: delivery.Hooks{Refused: d.metrics.Refused},
-		Log:   log,
+		Log: log,
 	})
 	opts := reconciler.Options{
 		Repo: d.repo, Ledger: ledger, Root: root, Signer: signer, Market: d.market, Delivery: d.delivery, Now: now, Clock: d.clock, Pushes: f.pushes, Poll: f.poll,

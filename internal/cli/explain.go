@@ -26,7 +26,7 @@ func newCmdExplain(s Streams) *cobra.Command {
 	o := explainOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "explain INTENT",
-		Short: "Show every offer for an intent, with its score or what speaks against it",
+		Short: "Show every offer for an intent, with its score or why it was rejected",
 		Long: `Show what was understood of an intent and every offer once: those that fit by
 score, the others with the first requirement they fail.`,
 		Example: `  fleetbroker explain vision/llm-finetune

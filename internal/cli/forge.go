@@ -21,8 +21,8 @@ type forgeFlags struct {
 
 func (f *forgeFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.kind, "forge", "", "forge of the fleet repo: github, gitlab or gitea (Forgejo too); empty leaves pull requests alone")
-	fs.StringVar(&f.config.URL, "forge-url", "", "URL of the forge; on GitHub of its API (default: told from the repository's URL)")
-	fs.StringVar(&f.config.Repo, "forge-repo", "", "the repository's name on the forge, owner/name (default: told from the repository's URL)")
+	fs.StringVar(&f.config.URL, "forge-url", "", "URL of the forge; on GitHub of its API (default: derived from the repository's URL)")
+	fs.StringVar(&f.config.Repo, "forge-repo", "", "the repository's name on the forge, owner/name (default: derived from the repository's URL)")
 	fs.StringVar(&f.config.TokenFile, "forge-token-file", "", "file with the forge's access token")
 	fs.StringVar(&f.config.User, "forge-user", "", "login that the token belongs to, for tokens that may not ask (GitHub Apps)")
 	fs.StringVar(&f.config.CAFile, "forge-ca-file", "", "further certificate authorities for the forge's API")

@@ -106,13 +106,16 @@ func initRun(o initOptions) error {
 		return err
 	}
 	sign := keys.SignLine(o.dir)
+	enter := "cd " + o.dir + "\n      "
+	if filepath.Clean(o.dir) == "." {
+		enter = ""
+	}
 	text := fmt.Sprintf(`made a fleet repo in %s (%s, CI for %s), keys and trust root in %s
-next: cd %s
-      fleetbroker validate
+next: %sfleetbroker validate
       fleetbroker plan
 then: docs/install.md
 ci:   %s
-`, o.dir, tables.Count(len(out.Written)+len(out.Conflicts), "file"), o.forge, keys.Dir, o.dir, pin.Text())
+`, o.dir, tables.Count(len(out.Written)+len(out.Conflicts), "file"), o.forge, keys.Dir, enter, pin.Text())
 	text += out.KeptText()
 	if sign != "" {
 		text += "sign: " + sign + "\n"

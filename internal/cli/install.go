@@ -103,6 +103,8 @@ func installRun(ctx context.Context, o installOptions) error {
 	next := "next: kubectl --context " + o.cluster + " apply -k " + o.to + "\n"
 	if strings.Contains(string(files["kustomization.yaml"]), "\n- agent\n") {
 		next += "      before it the agent's certificate: docs/install.md, steps 3 and 4\n"
+	} else if o.brokerURL != "" || o.image != "" {
+		next += "note: " + o.cluster + " gets no agent: --broker-url and --image are not used\n"
 	}
 	_, err = fmt.Fprintf(o.streams.Out, "wrote what cluster %s needs into %s: %s\n%s%s", o.cluster, o.to, out.Counts(), out.KeptText(), next)
 	return err

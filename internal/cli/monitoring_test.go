@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -33,6 +35,19 @@ import (
 // described are the metrics of the daemon and of the agent: their help by name.
 func described(t *testing.T) map[string]string {
 	t.Helper()
+	out := map[string]string{}
+	for name, m := range descriptions(t) {
+		out[name] = m.help
+	}
+	return out
+}
+
+// metric is what there is to say of one.
+type metric struct{ help, labels string }
+
+// descriptions are the metrics of the daemon and of the agent by name.
+func descriptions(t *testing.T) map[string]metric {
+	t.Helper()
 	var flags otlp.Flags
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.Register(fs)
@@ -44,7 +59,8 @@ func described(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	t.Cleanup(traces.Close)
-	all := append((&runOptions{}).collectors(&daemon{traces: traces}, server.Operators{}, nil), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
+	all := append(traces.Collectors("fleetbroker_agent_trace_spans_total"), agentmetrics.Registry.(prometheus.Collector)) //nolint:forcetypeassert // it is a Registry
+	all = append(all, (&runOptions{}).collectors(&daemon{traces: traces}, server.Operators{}, nil)...)
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
@@ -53,21 +69,56 @@ func described(t *testing.T) map[string]string {
 			c.Describe(descs)
 		}
 	}()
-	out, said := map[string]string{}, regexp.MustCompile(`fqName: ("(?:[^"\\]|\\.)+"), help: ("(?:[^"\\]|\\.)*")`)
+	out, said := map[string]metric{}, regexp.MustCompile(`fqName: ("(?:[^"\\]|\\.)+"), help: ("(?:[^"\\]|\\.)*")(?:, unit: "[^"]*")?, constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 	for d := range descs {
 		words := said.FindStringSubmatch(d.String())
 		if words == nil {
 			t.Fatalf("%s has neither name nor help", d)
 		}
 		name, err := strconv.Unquote(words[1])
-		if err == nil {
-			out[name], err = strconv.Unquote(words[2])
-		}
-		if err != nil {
+		help, err2 := strconv.Unquote(words[2])
+		if err = errors.Join(err, err2); err != nil {
 			t.Fatalf("%s: %v", d, err)
 		}
+		out[name] = metric{help, strings.ReplaceAll(words[3], ",", ", ")}
 	}
 	return out
+}
+
+// The page of monitoring lists every metric of the daemon and the agent, and no other:
+// go test ./internal/cli -run TestMetricsAreListed -update writes it.
+func TestMetricsAreListed(t *testing.T) {
+	const page, heading = "../../fleet-repo-template/docs/monitoring.md", "\n## All metrics\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(text), heading)
+	var b strings.Builder
+	b.WriteString(before + heading + `
+Generated from the programs: those named ` + "`fleetbroker_agent_`" + ` are agents', the others the daemon's.
+Next to them are those of the Go runtime and the process, of agents controller-runtime's too.
+
+| metric | labels | what |
+|---|---|---|
+`)
+	metrics := descriptions(t)
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		if m := metrics[name]; strings.HasPrefix(name, "fleetbroker_") {
+			labels := ""
+			if m.labels != "" {
+				labels = "`" + m.labels + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, labels, m.help)
+		}
+	}
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		if err := os.WriteFile(page, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if !found || b.String() != string(text) {
+		t.Error("docs/monitoring.md does not list the metrics as they are: go test ./internal/cli -run TestMetricsAreListed -update")
+	}
 }
 
 // Metrics of the daemon and the agent keep to Prometheus's conventions, by its own linter:
@@ -218,7 +269,7 @@ type ruleCase struct {
 }
 
 var ruleCases = []ruleCase{
-	{"FleetbrokerDown", `up`, "1x120", "", map[string]string{"program": "fleetbroker"}, "No replica of fleetbroker is scraped: nothing is decided, and agents are not heard."},
+	{"FleetbrokerDown", `up`, "1x120", "", map[string]string{"program": "fleetbroker"}, "No replica of fleetbroker is scraped: nothing is decided, and no agent's report is taken."},
 	{"FleetbrokerDeaf", `fleetbroker_deaf{pod="a"}`, "1x120", "0x120", nil, "Fewer than half of the providers that hold contracts report: nothing is moved, refused or queued."},
 	{"FleetbrokerMarketStoreCut", `fleetbroker_market_store_cut{pod="a"}`, "1x120", "0 1 1 0x117", map[string]string{"pod": "a"}, "Replica a cannot use the market's store: it hears no agent and places nothing."},
 	{"FleetbrokerMarketStoreForeignWriter", `fleetbroker_market_store_foreign_writes_total{pod="a"}`, "0x110 1x10", "1x120", nil, "An account other than the daemon's wrote objects of the market's store. They are ignored; the log names object and manager."},
@@ -240,16 +291,18 @@ var ruleCases = []ruleCase{
 	{"FleetbrokerInputsUnverified", `fleetbroker_inputs_unverified{pod="a"}`, "2x120", "0x120", nil, "2 files of the inputs are not acted on, because no authorised account has signed them."},
 	{"FleetbrokerSourceFrozen", `fleetbroker_source_frozen{source="vision",pod="a"}`, "1x120", "0x120", map[string]string{"source": "vision"}, "Nothing new is taken of the repository vision."},
 	{"FleetbrokerNotDelivered", `fleetbroker_delivery_refused{cluster="rome",pod="a"}`, "4x120", "0x120", map[string]string{"cluster": "rome"}, "4 things are not delivered to cluster rome."},
-	{"FleetbrokerProviderNotHeard", `fleetbroker_providers{state="Lost",pod="a"}`, "1x120", "0x120", map[string]string{"state": "Lost"}, "1 providers are Lost."},
+	{"FleetbrokerProviderNotHeard", `fleetbroker_provider_unreported_seconds{provider="paris",state="Lost",pod="a"}`, "3600x120", "_x120", map[string]string{"provider": "paris", "state": "Lost"}, "Provider paris is Lost: no report for 1h 0m 0s."},
 	{"FleetbrokerReportsRefused", `fleetbroker_advert_total{cluster="paris",result="rejected",pod="a"}`, "0+1x120", "0x120", map[string]string{"cluster": "paris"}, "Reports of cluster paris are refused."},
 	{"FleetbrokerProviderContradicted", `fleetbroker_provider_condition{provider="paris",type="PriceContradicted",pod="a"}`, "1x120", "0x120", map[string]string{"provider": "paris", "type": "PriceContradicted"}, "Provider paris needs a look: PriceContradicted."},
 	{"FleetbrokerContractDegraded", `fleetbroker_contracts{phase="Degraded",reason="NotHeld",pod="a"}`, "2x120", "0x120", nil, "2 contracts are Degraded: their providers do not keep them."},
+	{"FleetbrokerConsumerUnreachable", `fleetbroker_contracts{phase="Active",reason="ConsumerUnreachable",pod="a"}`, "3x120", "3x100 0x20", nil, "3 contracts are of consumers that cannot be reached: what becomes of them is not seen, and nothing is delivered there."},
 	{"FleetbrokerContractNotActive", `fleetbroker_contracts{phase="Peering",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Reserved or Peering for half an hour."},
 	{"FleetbrokerContractReleasing", `fleetbroker_contracts{phase="Releasing",reason="",pod="a"}`, "1x120", "1x110 0 1x9", nil, "1 contracts or more have been Releasing for an hour: something holds them."},
 	{"FleetbrokerSLABroken", `fleetbroker_sla_breaches{kind="late",pod="a"}`, "2x120", "0x120", map[string]string{"kind": "late"}, "2 contracts break the sla of their intents: late."},
 	{"FleetbrokerContractsEnd", `fleetbroker_contracts_expiring{pod="a"}`, "3x120", "0x120", nil, "3 contracts come to the end of their terms."},
 	{"FleetbrokerIntentWaits", `fleetbroker_queue_oldest_seconds{pod="a"}`, "90000x120", "80000x120", nil, "An intent has waited for 1d 1h 0m 0s."},
-	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget{tenant="vision",currency="EUR",kind="accrued",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
+	{"FleetbrokerBudgetNearLimit", `fleetbroker_budget_used{tenant="vision",currency="EUR",pod="a"}`, "95x120", "50x120", map[string]string{"tenant": "vision", "currency": "EUR"}, "Tenant vision has used 95% of its budget of this month."},
+	{"FleetbrokerNotificationsFail", `fleetbroker_notifications_total{tenant="vision",result="failed",pod="a"}`, "0+1x120", "0+1x60 61x60", map[string]string{"tenant": "vision"}, "Tenant vision is told nothing: its notifications fail, and none has arrived for half an hour."},
 	{"FleetbrokerTracesLost", `fleetbroker_trace_spans_total{result="failed",pod="a"}`, "0+5x120", "0+5x60 300x60", map[string]string{"result": "failed"}, "Spans of traces do not reach the collector: failed."},
 	{"FleetAgentNotAccepted", `fleetbroker_agent_last_accepted_timestamp_seconds{cluster="paris",pod="a"}`, "3600x120", "0+60x120", map[string]string{"cluster": "paris"}, "No broker has taken a report of cluster paris for 1h 0m 0s."},
 }
@@ -278,7 +331,7 @@ func TestAlertsFire(t *testing.T) {
 		maps.Copy(labels, c.labels)
 		fires := map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": c.summary, "runbook_url": monitoring.Runbook + "#" + a.Entry}}
 		for values, expected := range map[string][]any{c.firing: {fires}, c.calm: {}} {
-			series := []any{map[string]string{"series": `fleetbroker_budget{tenant="vision",currency="EUR",kind="limit",pod="a"}`, "values": "100x120"},
+			series := []any{map[string]string{"series": `fleetbroker_budget_limit{tenant="vision",currency="EUR",pod="a"}`, "values": "100x120"},
 				map[string]string{"series": `fleetbroker_rounds_total{outcome="error",pod="a"}`, "values": "0+2x120"},
 				map[string]string{"series": `fleetbroker_ledger_sequence{pod="b"}`, "values": "0+1x120"},
 				map[string]string{"series": `etcd_server_quota_backend_bytes{pod="etcd-0"}`, "values": "2147483648x120"}}

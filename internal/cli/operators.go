@@ -25,7 +25,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 	handle := server.Operators{
 		Metrics: d.metrics, Market: d.market, Profiling: o.profiling,
 		Ready:     []server.Check{{Name: "fleet", Run: d.loop.Ready}, {Name: "state", Run: d.state.Err}, {Name: "market", Run: d.storeUp}, {Name: "market-writes", Run: d.storeTakes}, {Name: "leader-lease", Run: func() error { return d.election.Refused() }}, {Name: "pushes", Run: o.pushes.Err}, {Name: "advertised", Run: d.shared.Reachable}},
-		Agents:    []server.Check{{Name: "market", Run: d.storeUp}},
+		Agents:    []server.Check{{Name: "market", Run: d.storeUp}, {Name: "fleet", Run: d.useful}},
 		Dashboard: board,
 		Trust:     func() wire.Trust { return d.loop.View().Trust },
 		Sources:   d.sources.Status,
@@ -68,7 +68,7 @@ func (o *runOptions) collectors(d *daemon, handle server.Operators, board *ui.UI
 	}
 	return append(slices.Concat(process.StoreCollectors(func() *process.Shared { return d.shared }), process.LeaderCollectors(func() *process.Election { return d.election }), d.traces.Collectors("fleetbroker_trace_spans_total")), certificates,
 		server.TrustCollector(handle.Trust), server.SourceCollector(handle.Sources), server.PushesCollector(o.pushes.Figures), ui.Collector(board),
-		process.RemoteCollector(func() time.Duration { return d.loop.RemoteOut() }),
+		process.RemoteCollector(func() time.Duration { return d.loop.RemoteOut() }), process.RefusedCollector(func() map[string]int { return d.delivery.Refused() }),
 		server.ContractsCollector{States: func() []wire.ContractState { return d.loop.View().States() }},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fleetbroker_inputs_unverified", Help: "Files of the inputs of which the newest version is not acted on, because no authorised account has signed it.",

@@ -30,7 +30,7 @@ func newCmdPlan(s Streams) *cobra.Command {
 		Use:   "plan [DIR|URL]",
 		Short: "Show what would happen, at what cost, and why not",
 		Long: `Show what the daemon would do with the fleet repo as it is: per intent what would
-be placed where, at what price, and what speaks against it. Nothing is changed.
+be placed where, at what price, and why offers were rejected. Nothing is changed.
 
 What is free comes from --market (a YAML stream of Flavors, a CSV file, or the
 address of a running daemon's /market) and from flavors/ of the repo. Contracts

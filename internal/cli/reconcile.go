@@ -213,7 +213,7 @@ func (o *reconcileOptions) conclude(d *daemon) error {
 		case st.Problem != "":
 			errs = append(errs, fmt.Errorf("cluster %s: %s", name, st.Problem))
 		case !st.Reachable && !st.Elsewhere:
-			errs = append(errs, fmt.Errorf("cluster %s has not told in %s what is there", name, settleTime))
+			errs = append(errs, fmt.Errorf("cluster %s did not report its state within %s", name, settleTime))
 		}
 		for _, trouble := range st.Troubles {
 			errs = append(errs, fmt.Errorf("cluster %s: %s", name, trouble))

@@ -32,7 +32,7 @@ func newCmdAuditReplay(s Streams) *cobra.Command {
 	o := replayOptions{streams: s}
 	cmd := &cobra.Command{
 		Use:   "replay COMMIT [DIR|URL]",
-		Short: "Make a decision of the past again",
+		Short: "Replay a past decision",
 		Long: `Plan again the round that a commit of the ledger carries, with the planner of
 the daemon, from what that round knew: the inputs and the ledger at their commits,
 the market snapshot and the record of all else that were stored with it. What

@@ -54,7 +54,7 @@ as the ledger of what is reserved, for whom, why there and at what price.`,
 		Example: `  fleetbroker init fleet && cd fleet     # a fleet repo to start from
   fleetbroker validate                   # is everything well written?
   fleetbroker plan                       # what would happen, and why
-  fleetbroker explain vision/notebook    # every offer, with what speaks against it`,
+  fleetbroker explain vision/notebook    # every offer, and why it was rejected`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

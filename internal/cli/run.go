@@ -83,7 +83,7 @@ It starts with a trust root, which says whose signatures count, or with --unsign
 	fs.BoolVar(&o.webhooksTLS, "webhooks-tls", true, "serve webhooks over TLS with the certificates of --cert-path; false needs a loopback address, for a proxy that ends TLS")
 	fs.StringVar(&o.certPath, "cert-path", "", "directory with tls.crt, tls.key and ca.crt (made by fleetbroker pki issue --role server)")
 	fs.StringVar(&o.webhookSecrets, "webhook-secrets-dir", "", "directory with one file a forge (github, gitlab, gitea, generic) that holds its webhook secret")
-	fs.BoolVar(&o.notify, "notify", true, "tell tenants what their files' notify asks for; of several daemons in one cluster one does, of others on the same fleet repo one should")
+	fs.BoolVar(&o.notify, "notify", true, "send the notifications that tenants' files ask for; of several daemons in one cluster one does, of others on the same fleet repo one should")
 	fs.StringVar(&o.notifyDir, "notify-urls-dir", "", "directory with a file <secret>/<key> for each address of the tenants' notify, as Secrets are mounted")
 	fs.StringVar(&o.notifyCAs, "notify-ca-file", "", "further certificate authorities for the receivers of notifications")
 	flagfile.Register(cmd)
@@ -151,7 +151,7 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 	group.Go(func() error { return servers.Run(ctx, shutdownGrace) })
 	group.Go(func() error { return d.shared.Store.Run(ctx) })
 	group.Go(func() error {
-		return process.Shed(ctx, func() bool { return d.storeUp() != nil }, func() int { return servers.Drop("agents") }, log)
+		return process.Shed(ctx, func() bool { return d.storeUp() != nil || d.useful() != nil }, func() int { return servers.Drop("agents") }, log)
 	})
 	if shared, ok := d.shared.Store.(*store.Shared); ok {
 		group.Go(func() error {
@@ -168,7 +168,10 @@ func (d *daemon) runAll(ctx context.Context, servers *server.Servers, tell *noti
 		d.delivery.Close() // clusters' Leases are for others now, while requests under way are answered
 		return nil
 	})
-	group.Go(func() error { return d.forward(ctx) })
+	group.Go(func() error {
+		return d.observer.News.Follow(ctx, d.market.Changed(), d.delivery.Changed(), d.loop.Wake)
+	})
+	group.Go(func() error { return d.accounts(ctx) })
 	group.Go(func() error { return d.shared.Follow(ctx) })
 	group.Go(func() error {
 		return d.stoppable("sources").Run(ctx, func(ctx context.Context) error { d.sources.Run(ctx); return nil })
@@ -258,7 +261,8 @@ func (o *runOptions) join(ctx context.Context, d *daemon) error {
 	d.shared, err = o.store.Open(ctx, process.StoreOptions{
 		Market: d.market, Identity: identity, Fleet: d.fleet, Agents: o.agents, Connections: d.connections, Pushes: o.pushes.Unshown, Pushed: o.pushes.Elsewhere, Holds: o.pushes.Holds, Held: o.pushes.HeldElsewhere, Observer: d.metrics, Log: d.log,
 		Observed:   func(replica, cluster string, report wire.Observed) { _ = d.delivery.Told(replica, cluster, report) }, // who does not deliver there needs nothing of it
-		Unobserved: func(cluster string) { d.delivery.Forgotten(cluster) }, News: d.loop.Reread,
+		Unobserved: func(cluster string) { d.delivery.Forgotten(cluster) }, News: d.loop.Reread, Webhook: d.news,
+		Read: func() bool { return d.useful() == nil }, RemoteOut: d.loop.RemoteOut,
 		Decides: func() bool { return d.election.Leads() },
 	})
 	if err != nil {
@@ -324,6 +328,15 @@ func (d *daemon) storeUp() error {
 	return nil
 }
 
+// useful is the check of /readyz/agents that this replica knows the fleet's clusters: one
+// that does not refuses them all, for a time that others would not count as an outage.
+func (d *daemon) useful() error {
+	if d.loop.View().Fleet == nil {
+		return errors.New("the fleet repo has not been read yet")
+	}
+	return nil
+}
+
 // inFleet says which clusters are in the fleet, or have contracts, or a file that cannot
 // be read; nil while the inputs cannot.
 func (d *daemon) inFleet() func(cluster string) bool {
@@ -348,41 +361,30 @@ func (d *daemon) connections() int {
 // storeTakes is the check of /readyz that the store takes what is written.
 func (d *daemon) storeTakes() error { return d.shared.Store.Status().Err() }
 
-// called follows a webhook: the repository or a pull request has news.
+// called follows a webhook: the repository or a pull request has news, which every replica
+// learns: one of them decides and speaks to people.
 func (d *daemon) called() {
-	d.loop.Reread()
 	if shared, ok := d.shared.Store.(*store.Shared); ok {
 		shared.Called()
 	}
+	d.news()
+}
+
+// news follows a webhook of any replica.
+func (d *daemon) news() {
+	d.loop.Reread()
 	if d.reviews != nil {
 		d.reviews.Wake()
 	}
 }
 
-// calledBy follows a webhook of a source: its repository or a pull request has news.
+// calledBy follows a webhook of a source: its repository or a pull request has news. Who
+// decides, where that is another replica, finds it at its next poll: were all told, one
+// tenant's webhooks would have the forges of all be asked.
 func (d *daemon) calledBy(source string) {
 	d.sources.Wake(source)
 	if d.theirs != nil {
 		d.theirs.Wake(source)
-	}
-}
-
-// forward wakes the loop when the market or a cluster has news, and keeps what
-// serves requests in step with the newest round.
-func (d *daemon) forward(ctx context.Context) error {
-	accounts := time.NewTicker(accountInterval)
-	defer accounts.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-accounts.C:
-			d.account(now)
-			continue
-		case <-d.market.Changed():
-		case <-d.delivery.Changed():
-		}
-		d.loop.Wake()
 	}
 }
 

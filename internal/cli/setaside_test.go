@@ -45,7 +45,7 @@ func (b *built) run(dir, name string, args ...string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=Ada L.", "GIT_AUTHOR_EMAIL=ada@example.org", "GIT_COMMITTER_NAME=Ada L.", "GIT_COMMITTER_EMAIL=ada@example.org", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil && !strings.Contains(string(out), "fleetbroker: cluster rome: find the kubeconfig") {
+	if err != nil && !strings.Contains(string(out), "fleetbroker: cluster rome: no kubeconfig of cluster rome") {
 		b.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 	}
 	return strings.TrimSpace(string(out))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -19,16 +20,17 @@ import (
 type rootFlags struct{ file string }
 
 func (f *rootFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.file, "trust-root", "", "trust root file: whose signatures count, whatever the repository says")
+	fs.StringVar(&f.file, "trust-root", "", "trust root file: whose signatures count, whatever the repository says (default: FLEETBROKER_TRUST_ROOT)")
 	fs.StringVar(&f.file, "signers", "", "the same as --trust-root")
 }
 
 // read is the root, nil without a file.
 func (f *rootFlags) read() (*trust.Root, error) {
-	if f.file == "" {
+	file := cmp.Or(f.file, os.Getenv("FLEETBROKER_TRUST_ROOT"))
+	if file == "" {
 		return nil, nil
 	}
-	r, err := trust.Read(f.file)
+	r, err := trust.Read(file)
 	if err != nil {
 		return nil, hinted(err, "the file is the one that `fleetbroker init` wrote; see docs/signing.md")
 	}

@@ -98,7 +98,7 @@ func (s *source) unverified(ctx context.Context, f *fleet.Fleet) (string, error)
 	case !found:
 		return "", nil
 	case s.root == nil:
-		return "whose signatures count is not known: name the fleet's trust root with --trust-root FILE", nil
+		return "whose signatures count is not known: name the fleet's trust root with --trust-root FILE or in FLEETBROKER_TRUST_ROOT", nil
 	case !s.root.Signed():
 		return "the trust root asks for no signatures: whoever may push to the ledger wrote it", nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -77,7 +78,7 @@ type watched struct {
 	show func(Streams) error
 
 	last    []byte
-	said    string    // what could not be fetched
+	notes   watching.Notes
 	shownOf tree.Hash // the ledger whose age a pipe was told
 }
 
@@ -110,26 +111,38 @@ func (w *watched) run(ctx context.Context, s Streams) error {
 	}
 }
 
-// look fetches, and draws a new picture or writes what of it has changed.
+// look fetches, and draws a new picture or writes what of it has changed. What is said
+// next to the picture is part of it on a terminal, which a redraw would wipe else; a pipe
+// is told once.
 func (w *watched) look(ctx context.Context, s Streams, first bool) error {
-	var b bytes.Buffer
+	var b, said bytes.Buffer
 	into := s
-	into.Out = &b
-	if first { // finds out what to fetch
-		if err := w.show(into); err != nil {
-			return err
+	into.Out, into.Err = &b, &said
+	var err error
+	if first { // finds out what to fetch, and says what the next says too
+		if err = w.show(into); err == nil {
+			b.Reset()
+			said.Reset()
 		}
-		b.Reset()
 	}
-	fetched := w.fetch(ctx, s)
-	if err := w.show(into); err != nil {
+	if err == nil {
+		fetched := w.fetch(ctx, into)
+		err = w.show(into)
+		w.seen.fetched = fetched
+	}
+	if err != nil || !s.Terminal {
+		_, _ = io.WriteString(s.Err, w.notes.New(said.String()))
+	}
+	if err != nil {
 		return err
 	}
-	w.seen.fetched = fetched
 	age := w.seen.age(s.Now())
 	if s.Terminal {
 		if age != "" {
-			age += "\n\n"
+			age += "\n"
+		}
+		if age += said.String(); age != "" {
+			age += "\n"
 		}
 		_, err := fmt.Fprintf(s.Out, "%s%s%s", clearScreen, age, b.Bytes())
 		return err
@@ -150,20 +163,14 @@ func (w *watched) look(ctx context.Context, s Streams, first bool) error {
 	return err
 }
 
-// fetch brings the ledger of a clone up to date, and reports whether that is done; what
-// stands in the way is said once.
+// fetch brings the ledger of a clone up to date, and reports whether that is done.
 func (w *watched) fetch(ctx context.Context, s Streams) bool {
 	if w.seen.remote == "" {
 		return true // read from where it is, each time
 	}
 	err := watching.Fetch(ctx, w.seen.dir, w.seen.remote, w.seen.branch)
-	if err == nil || ctx.Err() != nil {
-		w.said = ""
-		return err == nil
-	}
-	if w.said != err.Error() {
-		w.said = err.Error()
+	if err != nil && ctx.Err() == nil {
 		complain(s.Err, "", err)
 	}
-	return false
+	return err == nil
 }

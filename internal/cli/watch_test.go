@@ -96,7 +96,9 @@ func TestWatchFetches(t *testing.T) {
 	if code := <-ended; code != 0 {
 		t.Errorf("it ends with %d: %s", code, errs.String())
 	}
-	if n := strings.Count(errs.String(), "fetch branch ledger"); n != 1 {
-		t.Errorf("it is said %d times:\n%s", n, errs.String())
+	for _, once := range []string{"fetch branch ledger", "unverified: "} {
+		if n := strings.Count(errs.String(), once); n != 1 {
+			t.Errorf("%q is said %d times:\n%s", once, n, errs.String())
+		}
 	}
 }

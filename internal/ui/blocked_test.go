@@ -3,6 +3,7 @@ package ui_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
@@ -56,6 +57,49 @@ func TestQueue_BlockedByOthers(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestQueue_BlockedByPoolsAndBookings: who waits sees who holds what flavors of one pool have in
+// common, and who has booked what is free until then; of tenants that one does not see there is
+// their sum alone.
+func TestQueue_BlockedByPoolsAndBookings(t *testing.T) {
+	d, b := newDaemon(t), small()
+	pool := plantest.Spec(func(s *v1alpha1.FlavorSpec) { s.Pool = "shared" })
+	room := plantest.Capacity("cpu=64 memory=512Gi pods=200 ephemeral-storage=1Ti")
+	b.Offer("milan/small", room, pool, plantest.In("one", "one-a"), plantest.Costs("0", "cpu=0.01"))
+	b.Offer("milan/large", room, pool, plantest.In("two", "two-a"), plantest.Costs("0", "cpu=0.01"))
+	b.Offer("milan/h200", plantest.Cards("nvidia-h200", 8, "141Gi"), plantest.Costs("4"))
+	b.Tenant("speech", "rome", func(t *v1alpha1.TenantSpec) { t.Quota = &v1alpha1.TenantQuota{Book: true} })
+	cpus := func(n, region string) func(*v1alpha1.IntentSpec) {
+		return func(s *v1alpha1.IntentSpec) {
+			s.Resources = v1alpha1.ResourceRequest{Named: plantest.Amounts("cpu=" + n + " memory=4Gi")}
+			s.Placement.Regions = []string{region}
+		}
+	}
+	at := v1alpha1.TimeOf(b.W.Now.Add(48 * time.Hour))
+	b.Intent("vision/pooled", plantest.With(cpus("40", "two")))
+	b.Intent("speech/later", plantest.Wants(6, "H200"), plantest.With(func(s *v1alpha1.IntentSpec) {
+		s.Schedule.Book, s.Schedule.NotBefore, s.Schedule.Duration = true, at, v1alpha1.Duration{Duration: 24 * time.Hour}
+	}))
+	b.Round()
+	b.Deliver()
+	b.Intent("nlp/pooled", plantest.With(cpus("40", "one")))
+	b.Intent("nlp/open", plantest.Wants(4, "H200"))
+	b.Round()
+	d.show(b)
+	got := map[string][]view.Holder{}
+	for _, r := range asked[view.List[view.QueueRow]](t, d, "/queue?q=nlp/").Items {
+		got[r.Name] = r.BlockedBy
+	}
+	if h := got["pooled"]; len(h) != 1 || h[0].Tenant != "vision" || h[0].Booked || h[0].Contracts != 1 || !h[0].Resources.Equal(plantest.Amounts("cpu=40")) {
+		t.Errorf("nlp/pooled is blocked by %+v, want what vision holds of the pool", h)
+	}
+	if h := got["open"]; len(h) != 1 || h[0].Tenant != "speech" || !h[0].Booked || h[0].GPUs != 6 || h[0].Contracts != 1 || h[0].Begins != at || !h[0].Ends.IsZero() {
+		t.Errorf("nlp/open is blocked by %+v, want what speech has booked from %s", h, at)
+	}
+	if page := d.get(t, "/ui/queue").Body.String(); !strings.Contains(page, "</a>, 6 GPUs in 1 booking, the first begins <time") {
+		t.Errorf("the page does not tell of the booking: %s", page)
 	}
 }
 

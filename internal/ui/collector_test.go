@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/test/hostile"
@@ -54,6 +57,46 @@ func TestCollector(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
+	}
+}
+
+// Who does not report is named, with for how long.
+func TestCollector_NamesWhoDoesNotReport(t *testing.T) {
+	d := newDaemon(t)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(ui.Collector(d.ui))
+	b := small()
+	d.show(b)
+	if text := scraped(r); strings.Contains(text, "fleetbroker_provider_unreported_seconds{") {
+		t.Errorf("all report:\n%s", text)
+	}
+	b.Offer("paris/h100-pool", plantest.Heard(model.Lost)).Tick(time.Hour)
+	d.show(b)
+	if text := scraped(r); !regexp.MustCompile(`fleetbroker_provider_unreported_seconds\{provider="paris",state="Lost"\} \d+\n`).MatchString(text) || strings.Contains(text, `unreported_seconds{provider="milan"`) {
+		t.Errorf("paris is not named, or others are:\n%s", text)
+	}
+}
+
+// Budgets are counted to now, as pages count them, also while nothing is decided: an alert
+// about 90 per cent must not wait for the next plan.
+func TestCollector_BudgetsAreCountedToNow(t *testing.T) {
+	d := newDaemon(t)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(ui.Collector(d.ui))
+	d.show(small())
+	for _, used := range []string{"78.3", "104.4"} { // 26.10 an hour
+		text := scraped(r)
+		for _, want := range []string{"used{currency=\"EUR\",tenant=\"vision\"} " + used, "forecast{currency=\"EUR\",tenant=\"vision\"} 6577.2", "limit{currency=\"EUR\",tenant=\"vision\"} 20000"} {
+			if !strings.Contains(text, "fleetbroker_budget_"+want+"\n") {
+				t.Errorf("no fleetbroker_budget_%s in\n%s", want, text)
+			}
+		}
+		if strings.Contains(text, `limit{currency="EUR",tenant="nlp"}`) {
+			t.Error("a tenant without a budget has one")
+		}
+		d.mu.Lock()
+		d.now = d.now.Add(time.Hour)
+		d.mu.Unlock()
 	}
 }
 

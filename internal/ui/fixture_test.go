@@ -272,7 +272,7 @@ func doneJob() scenario.Job {
 		Never: []scenario.Never{{N: 2, Tenant: "nlp", Asks: "16 GPUs (nvidia-h100), 8 CPU, 64Gi memory", Why: "most offers have too few GPUs"}},
 	}
 	changed := as
-	changed.Arrived, changed.NeverPlaced, changed.Cost, changed.GPUMean, changed.Providers, changed.Never = 60, 22, *plantest.Money("24000"), 0.8, as.Providers[:1], nil
+	changed.Arrived, changed.NeverPlaced, changed.Cost, changed.GPUMean, changed.Providers, changed.Never = 60, 22, *plantest.Money("24000"), 0.8, as.Providers[:1], []scenario.Never{{N: 22, Tenant: "nlp", Asks: as.Never[0].Asks, Why: as.Never[0].Why}}
 	c := scenario.Change{Days: 14, Growth: "1.5", Without: []string{"milan"}}
 	return scenario.Job{
 		ID: aJob, State: scenario.Done, Change: c, Words: c.Words(), Started: plantest.Start, Ended: plantest.Start, Progress: 100, Ledger: "0123", From: plantest.Start, To: plantest.Start,

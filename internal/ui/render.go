@@ -407,7 +407,7 @@ type condition struct {
 var classes = map[string]string{
 	"Active": "good", "Placed": "good", "Fresh": "good", "Ready": "good", "Current": "good", "fits": "good", "chosen": "good", "yes": "good", "present": "good", "Verified": "good",
 	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait", "Running": "wait",
-	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad",
+	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad", "Unreachable": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
 	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Cancelled": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
 }

@@ -303,7 +303,7 @@ func TestFileHistory(t *testing.T) {
 		var got struct {
 			Data struct{ Files []ui.FileHistory }
 		}
-		for until := time.Now().Add(10 * time.Second); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
+		for until := time.Now().Add(2 * time.Minute); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 			w := d.get(t, "/api/ui"+path)
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatalf("%s: %v\n%s", path, err, w.Body)

@@ -36,14 +36,22 @@ type Trouble struct {
 	Remedy string `json:"remedy"`
 }
 
-// Found counts the findings.
+// Found counts the findings: one of a cluster once, however many contracts it hurts.
 func (e *Examination) Found() int {
 	n := len(e.Ledger) + len(e.Store)
+	shared := map[doctor.Finding]bool{}
 	for _, c := range e.Clusters {
 		n += len(c.Findings)
+		for _, f := range c.Findings {
+			shared[f] = true
+		}
 	}
 	for _, c := range e.Contracts {
-		n += len(c.Findings)
+		for _, f := range c.Findings {
+			if !shared[f] {
+				n++
+			}
+		}
 	}
 	return n
 }

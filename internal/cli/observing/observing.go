@@ -22,6 +22,8 @@ type Observer struct {
 	Log     *slog.Logger
 	// Traces knows the traces of contracts; may be nil.
 	Traces *traced.Keeper
+	// News learns how long plans take.
+	News process.News
 
 	rounds []func() // called after each round
 }
@@ -54,7 +56,10 @@ func (o *Observer) RoundDone(took time.Duration, outcome string) {
 }
 
 // Decided implements reconciler.Observer.
-func (o *Observer) Decided(took time.Duration, _ *planner.Plan) { o.Metrics.Decision(took) }
+func (o *Observer) Decided(took time.Duration, _ *planner.Plan) {
+	o.Metrics.Decision(took)
+	o.News.Planned(took)
+}
 
 // Forgot implements planning.Observer.
 func (o *Observer) Forgot() { o.Metrics.PlannerFault() }

@@ -41,7 +41,7 @@ func Print(w io.Writer, v tables.View, r *simulate.Result, wide bool) error {
 }
 
 func outcomes(v tables.View, currency string, list []simulate.Outcome) *tables.Table {
-	t := tables.New(v, "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
+	t := tables.New(v, "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+currency, ">PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
 	for i := range list {
 		t.Row(append([]any{list[i].Policy}, outcomeCells(t, &list[i])...)...)
 	}
@@ -52,14 +52,14 @@ func outcomeCells(t *tables.Table, o *simulate.Outcome) []any {
 	return []any{
 		strconv.Itoa(o.Placed), strconv.Itoa(o.Refused), strconv.Itoa(o.Waiting),
 		t.Span(o.Wait.P50), t.Span(o.Wait.P90), t.Span(o.Wait.P99),
-		t.Money(o.Cost), t.Money(o.CostWithPenalty),
+		t.Money(o.Cost), t.Money(o.Penalty()),
 		percent(o.GPU.AllocationMean), percent(o.GPU.AllocationEnd), number(o.GPU.UnallocatedEnd), number(o.GPU.FragmentedEnd),
 		strconv.FormatFloat(o.Fairness.JainService, 'f', 3, 64),
 	}
 }
 
 func growthTable(v tables.View, r *simulate.Result) *tables.Table {
-	t := tables.New(v, ">CLUSTERS", ">FLAVORS", ">GPUS", ">INTENTS", "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+r.Currency, ">+PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
+	t := tables.New(v, ">CLUSTERS", ">FLAVORS", ">GPUS", ">INTENTS", "POLICY", ">PLACED", ">REFUSED", ">WAITING", ">WAIT P50", ">P90", ">P99", ">COST "+r.Currency, ">PENALTY", ">GPU MEAN", ">GPU END", ">IDLE", ">FRAGMENTED", ">FAIR")
 	for _, g := range r.Growth {
 		for i := range g.Policies {
 			head := []any{strconv.Itoa(g.Clusters), strconv.Itoa(g.Supply.Flavors), number(g.Supply.GPUs), strconv.Itoa(g.Demand.Intents), g.Policies[i].Policy}

@@ -101,9 +101,12 @@ func (p *Picture) Print(w io.Writer, v tables.View) error {
 	q := tables.New(v, "QUEUE", "GPUS", ">SINCE", ">EXPECTED", "WHY")
 	for i := range d.Queue[:min(len(d.Queue), waiting)] {
 		r := &d.Queue[i]
-		expected := any("unknown")
-		if !r.Expected.IsZero() {
+		expected := any("-") // nobody has estimated it
+		switch {
+		case !r.Expected.IsZero():
 			expected = q.Until(r.Expected)
+		case r.Unknown:
+			expected = "unknown"
 		}
 		q.Row(name(r.Tenant+"/"+r.Name), name(tables.Dash(r.GPU)), q.Age(r.Waits), expected, r.Why)
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/gpunames"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -26,11 +28,16 @@ type Holder struct {
 	Resources v1alpha1.Resources `json:"resources,omitempty"`
 	// Ends is when the first of these contracts' terms ends; absent when none does.
 	Ends v1alpha1.Time `json:"ends,omitzero"`
+	// Booked: these contracts are bookings. What they take is free until the first Begins, and
+	// the intent would hold it for longer.
+	Booked bool          `json:"booked,omitempty"`
+	Begins v1alpha1.Time `json:"begins,omitzero"`
 }
 
 // stock is an offer as those see it who wait for it.
 type stock struct {
 	flavor *v1alpha1.Flavor
+	pool   []*v1alpha1.Flavor // the others of its pool
 	free   v1alpha1.Resources
 	// accelerators that it has: it is left to those who ask for one.
 	accelerators map[string]bool
@@ -51,7 +58,7 @@ func (m *Model) stocks() []stock {
 		if !sold[[2]string{f.Metadata.Namespace, f.Metadata.Name}] {
 			continue
 		}
-		s := stock{flavor: f, free: m.Free(f), accelerators: map[string]bool{}}
+		s := stock{flavor: f, pool: m.poolOf(f), free: m.Free(f), accelerators: map[string]bool{}}
 		for name, n := range f.Spec.Capacity {
 			if !n.IsZero() && accelerators.Is(name, m.Fleet.Policy.Accelerators) {
 				s.accelerators[name] = true
@@ -75,96 +82,203 @@ func (m *Model) blocked(s Sight, rows []QueueRow) {
 		if !here {
 			continue
 		}
-		held := map[string]*Holder{}
+		all := holders{sight: s, by: map[holderKey]*Holder{}, seen: map[*v1alpha1.Contract]bool{}}
 		for k := range offered {
-			if short := offered[k].short(it); len(short) > 0 {
-				m.holders(s, held, offered[k].flavor, short)
-			}
+			m.look(&all, &offered[k], it)
 		}
-		for _, h := range held {
+		for _, h := range all.by {
 			rows[i].BlockedBy = append(rows[i].BlockedBy, *h)
 		}
 		slices.SortFunc(rows[i].BlockedBy, func(a, b Holder) int {
-			return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(b.Contracts, a.Contracts), cmp.Compare(a.Tenant, b.Tenant))
+			return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), cmp.Compare(b.Contracts, a.Contracts), cmp.Compare(a.Tenant, b.Tenant), a.Begins.Compare(b.Begins.Time))
 		})
 	}
 }
 
-// holders adds who holds some of these resources of a flavor.
-func (m *Model) holders(s Sight, held map[string]*Holder, f *v1alpha1.Flavor, short []string) {
-	for _, c := range m.Ledger.HeldOn(f.Metadata.Namespace, f.Metadata.Name) {
-		gpus, others := int64(0), v1alpha1.Resources{}
-		for _, name := range short {
-			switch n := c.Spec.Resources[name]; {
-			case name == v1alpha1.GPU:
-				if c.Spec.GPUs != nil {
-					gpus = c.Spec.GPUs.Count
-				}
-			case !n.IsZero():
-				others[name] = n
+// look adds who holds what an offer has too little of for an intent, or, where it has enough
+// now, who has booked it for a time at which the intent would still hold it.
+func (m *Model) look(all *holders, o *stock, it *model.Intent) {
+	for _, r := range match.Alternatives(&it.Spec) {
+		need, short, fits := o.lacks(&r, it.Spec.Placement.AllowAccelerators)
+		switch {
+		case !fits:
+			continue
+		case len(short) > 0:
+			for _, c := range m.on(o, m.Ledger.HeldOn) {
+				all.add(c.contract, c.of(short), false)
+			}
+			return
+		case it.Spec.Preemption != nil && it.Spec.Preemption.Yields == "booked":
+			return
+		}
+		until := v1alpha1.Time{}
+		if d := it.Spec.Schedule.Duration.Duration; d > 0 {
+			until = v1alpha1.TimeOf(m.Now.Add(d))
+		}
+		if short, booked := m.taken(o, need, until); len(short) > 0 {
+			for _, c := range booked {
+				all.add(c.contract, c.of(short), true)
+			}
+			return
+		}
+	}
+}
+
+// taking is what a contract takes of an offer, by the offer's names: of one of its pool only
+// what they share.
+type taking struct {
+	contract *v1alpha1.Contract
+	takes    v1alpha1.Resources
+}
+
+// of are those of these names.
+func (x taking) of(names []string) v1alpha1.Resources {
+	out := v1alpha1.Resources{}
+	for _, name := range names {
+		if n := x.takes[name]; !n.IsZero() {
+			out[name] = n
+		}
+	}
+	return out
+}
+
+// on is what contracts take of an offer and its pool.
+func (m *Model) on(o *stock, list func(provider, flavor string) []*v1alpha1.Contract) (out []taking) {
+	for _, c := range list(o.flavor.Metadata.Namespace, o.flavor.Metadata.Name) {
+		out = append(out, taking{c, ledger.AsOffered(c, o.flavor)})
+	}
+	for _, f := range o.pool {
+		for _, c := range list(f.Metadata.Namespace, f.Metadata.Name) {
+			takes := ledger.AsOffered(c, f).Clone()
+			maps.DeleteFunc(takes, func(name string, _ v1alpha1.Amount) bool { return !ledger.IsPooled(name) })
+			out = append(out, taking{c, takes})
+		}
+	}
+	return out
+}
+
+// taken are the resources of which an offer, that has enough now, has too little at the first
+// instant before until (zero: no end) at which bookings leave too little, and these bookings.
+func (m *Model) taken(o *stock, need v1alpha1.Resources, until v1alpha1.Time) (short []string, by []taking) {
+	booked := m.on(o, m.Ledger.BookedOn)
+	slices.SortStableFunc(booked, func(a, b taking) int { return a.contract.Spec.Term.Start.Compare(b.contract.Spec.Term.Start.Time) })
+	names := need.Names()
+	for _, first := range booked {
+		at := first.contract.Spec.Term.Start
+		if !until.IsZero() && !at.Before(until.Time) {
+			break
+		}
+		free := o.free.Clone()
+		for _, c := range m.on(o, m.Ledger.HeldOn) {
+			if end := c.contract.Spec.Term.End; !end.IsZero() && !end.After(at.Time) {
+				free = free.Add(c.of(names))
 			}
 		}
-		if gpus == 0 && len(others) == 0 {
-			continue
+		by = nil
+		for _, c := range booked {
+			if t := c.contract.Spec.Term; !t.Start.After(at.Time) && t.End.After(at.Time) {
+				free, by = free.Sub(c.of(names)), append(by, c)
+			}
 		}
-		tenant := ""
-		if s.Of(c.Metadata.Namespace) {
-			tenant = c.Metadata.Namespace
+		for _, name := range names {
+			if o.states(name) && free[name].Less(need[name]) {
+				short = append(short, name)
+			}
 		}
-		h := held[tenant]
-		if h == nil {
-			h = &Holder{Tenant: tenant}
-			held[tenant] = h
+		if len(short) > 0 {
+			return short, by
 		}
-		h.GPUs, h.Contracts = h.GPUs+int(gpus), h.Contracts+1
-		if len(others) > 0 {
-			h.Resources = h.Resources.Clone().Add(others)
-		}
-		if end := c.Spec.Term.End; tenant != "" && !end.IsZero() && (h.Ends.IsZero() || end.Before(h.Ends.Time)) {
-			h.Ends = end
-		}
+	}
+	return nil, nil
+}
+
+// holderKey is a tenant, "" for those that the viewer does not see, and whether it has booked.
+type holderKey struct {
+	tenant string
+	booked bool
+}
+
+// holders are who holds or has booked what an intent waits for.
+type holders struct {
+	sight Sight
+	by    map[holderKey]*Holder
+	seen  map[*v1alpha1.Contract]bool // one takes of each offer of its pool
+}
+
+// add adds what a contract holds, or has booked.
+func (h *holders) add(c *v1alpha1.Contract, takes v1alpha1.Resources, booked bool) {
+	if len(takes) == 0 || h.seen[c] {
+		return
+	}
+	h.seen[c] = true
+	key := holderKey{booked: booked}
+	if h.sight.Of(c.Metadata.Namespace) {
+		key.tenant = c.Metadata.Namespace
+	}
+	x := h.by[key]
+	if x == nil {
+		x = &Holder{Tenant: key.tenant, Booked: booked}
+		h.by[key] = x
+	}
+	x.GPUs, x.Contracts = x.GPUs+int(takes[v1alpha1.GPU].Int64()), x.Contracts+1
+	delete(takes, v1alpha1.GPU)
+	if len(takes) > 0 {
+		x.Resources = x.Resources.Clone().Add(takes)
+	}
+	switch term := c.Spec.Term; {
+	case key.tenant == "":
+	case booked:
+		x.Begins = earlier(x.Begins, term.Start)
+	default:
+		x.Ends = earlier(x.Ends, term.End)
 	}
 }
 
-// short are the resources of which an offer has too little free for an intent, and would
-// have enough if nobody held any; none where it would not fit anyway.
-func (s *stock) short(it *model.Intent) []string {
-	for _, r := range match.Alternatives(&it.Spec) {
-		if short, fits := s.lacks(&r, it.Spec.Placement.AllowAccelerators); fits && len(short) > 0 {
-			return short
-		}
+// earlier is the earlier of two instants; zero is none.
+func earlier(a, b v1alpha1.Time) v1alpha1.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
+		return b
 	}
-	return nil
+	return a
 }
 
-func (s *stock) lacks(r *v1alpha1.ResourceRequest, anyway bool) (short []string, fits bool) {
-	need, asks := r.Named, anyway || r.GPU != nil || len(s.accelerators) == 0
+// states reports whether an offer says how much it has of a resource: pods and storage that it
+// does not state are taken as enough.
+func (s *stock) states(name string) bool {
+	_, stated := s.flavor.Spec.Capacity[name]
+	return stated || name != v1alpha1.Pods && name != v1alpha1.EphemeralStorage
+}
+
+// lacks are what a request needs of an offer, and the resources of which there is too little
+// free and would be enough if nobody held any; it does not fit where that is not so.
+func (s *stock) lacks(r *v1alpha1.ResourceRequest, anyway bool) (need v1alpha1.Resources, short []string, fits bool) {
+	need = r.Named
+	asks := anyway || r.GPU != nil || len(s.accelerators) == 0
 	for name, n := range need {
 		asks = asks || s.accelerators[name] && !n.IsZero()
 	}
 	if !asks {
-		return nil, false
+		return nil, nil, false
 	}
 	if r.GPU != nil {
 		units, ok := unitsOf(r.GPU, s.flavor.Spec.GPU)
 		if !ok {
-			return nil, false
+			return nil, nil, false
 		}
 		need = need.Clone()
 		need[v1alpha1.GPU] = v1alpha1.AmountOf(units)
 	}
 	for _, name := range need.Names() {
 		n := need[name]
-		_, stated := s.flavor.Spec.Capacity[name]
 		switch {
-		case !stated && (name == v1alpha1.Pods || name == v1alpha1.EphemeralStorage): // taken as enough
+		case !s.states(name):
 		case s.flavor.Spec.Capacity[name].Less(n):
-			return nil, false
+			return nil, nil, false
 		case s.free[name].Less(n):
 			short = append(short, name)
 		}
 	}
-	return short, true
+	return need, short, true
 }
 
 // unitsOf is how many of a flavor's units a request comes to; not ok where its cards are

@@ -69,6 +69,19 @@ func (f *Facts) Free(fl *v1alpha1.Flavor) v1alpha1.Resources {
 	return ledger.Available(f.Figures(fl))
 }
 
+// poolOf are the other flavors of a flavor's pool.
+func (f *Facts) poolOf(fl *v1alpha1.Flavor) (out []*v1alpha1.Flavor) {
+	if fl.Spec.Pool == "" {
+		return nil
+	}
+	for _, m := range f.pools[[2]string{fl.Metadata.Namespace, fl.Spec.Pool}] {
+		if m.Flavor.Metadata.Name != fl.Metadata.Name {
+			out = append(out, m.Flavor)
+		}
+	}
+	return out
+}
+
 // Growth is how many cards of a flavor an autoscaler could still add, when so many are
 // free of the present ones (fewer than none where some of the growth is sold already).
 func Growth(fl *v1alpha1.Flavor, free v1alpha1.Amount) v1alpha1.Amount {

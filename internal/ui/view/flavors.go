@@ -113,7 +113,7 @@ func (m *Model) flavorRow(o *model.Offer) FlavorRow {
 		Location: o.Location, LocationReported: o.Sources.Location == v1alpha1.SourceReported, PriceReported: o.Sources.Price == v1alpha1.SourceReported,
 		Contracts: len(m.Ledger.HeldOn(f.Metadata.Namespace, f.Metadata.Name)),
 	}
-	if r.State == "Fresh" && cluster != nil && cluster.Spec.Cordon {
+	if o.State == model.Fresh && cluster != nil && cluster.Spec.Cordon {
 		r.State = "Cordoned"
 	}
 	if g := f.Spec.GPU; g != nil {

@@ -21,6 +21,9 @@ type Levels struct {
 	Intents map[[2]string]int
 	// Providers by state, as on their page.
 	Providers map[string]int
+	// Unreported is for how long those that are Silent or Lost have sent no report, by name and
+	// state; beyond maxSeries of them the longest of the others, as Other.
+	Unreported map[[2]string]time.Duration
 	// GPUs of all offers by model.
 	GPUs map[string]Share
 	// Idle are GPUs of contracts that are Active and have no pod, as far as agents report
@@ -34,14 +37,32 @@ type Levels struct {
 	Currency string
 	// Breaches are contracts that break their intent's sla at present, by kind.
 	Breaches map[string]int
+	// Budgets are the tenants that have a monthly one, with the money that their pages show.
+	Budgets []TenantRow
 	// Deaf: too few providers report to decide.
 	Deaf bool
+}
+
+// unreported notes a provider that should report, and does not.
+func (l *Levels) unreported(p *ProviderRow, now v1alpha1.Time) {
+	if p.State != "Silent" && p.State != "Lost" {
+		return
+	}
+	key := [2]string{p.Name, p.State}
+	if len(l.Unreported) >= maxSeries {
+		key[0] = Other
+	}
+	silent := time.Duration(0)
+	if !p.Reported.IsZero() { // else this daemon knows of no report
+		silent = max(now.Sub(p.Reported.Time), 0)
+	}
+	l.Unreported[key] = max(l.Unreported[key], silent)
 }
 
 // Levels of the model.
 func (m *Model) Levels() Levels {
 	l := Levels{
-		Intents: map[[2]string]int{}, Providers: map[string]int{}, GPUs: map[string]Share{},
+		Intents: map[[2]string]int{}, Providers: map[string]int{}, Unreported: map[[2]string]time.Duration{}, GPUs: map[string]Share{},
 		Breaches: m.breaches(), Hourly: m.money().Hourly, Currency: m.Currency(), Deaf: m.snap.World.Deaf,
 	}
 	for i := range m.intents {
@@ -55,6 +76,12 @@ func (m *Model) Levels() Levels {
 	for i := range m.providers {
 		if p := &m.providers[i]; slices.Contains(p.Roles, v1alpha1.RoleProvider) {
 			l.Providers[p.State]++
+			l.unreported(p, m.Now)
+		}
+	}
+	for i := range m.tenants {
+		if t := &m.tenants[i]; t.Money.Budget != nil {
+			l.Budgets = append(l.Budgets, *t)
 		}
 	}
 	for i := range m.queue {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 )
 
@@ -13,7 +14,8 @@ import (
 type ProviderRow struct {
 	Name  string   `json:"name"`
 	Roles []string `json:"roles"`
-	// State is Ready, Cordoned, Draining, Silent, Lost, Elsewhere or Unreported.
+	// State is Ready, Cordoned, Draining, Silent, Lost, Elsewhere, Unreported, or Unreachable
+	// where nothing of its contracts is seen in it as their consumer.
 	State string `json:"state"`
 	// Since when it is Silent or Lost; until when it is Draining.
 	Since v1alpha1.Time `json:"since,omitzero"`
@@ -36,6 +38,8 @@ const (
 	stateCordoned   = "Cordoned"
 	stateDraining   = "Draining"
 	stateUnreported = "Unreported"
+	// stateUnreachable is a consumer's in which nothing of its contracts is seen.
+	stateUnreachable = "Unreachable"
 )
 
 func (m *Model) providerRows() []ProviderRow {
@@ -72,12 +76,15 @@ func (m *Model) providerRows() []ProviderRow {
 			r.Conditions = append(r.Conditions, c)
 		}
 	}
+	unseen := m.unseen()
 	out := make([]ProviderRow, 0, len(by))
 	for _, name := range sortedNames(by) {
 		r := by[name]
 		c := m.Fleet.Clusters[name]
 		switch {
 		case r.State != stateReady:
+		case unseen[name]:
+			r.State = stateUnreachable
 		case !c.Spec.Drain.IsZero():
 			r.State, r.Since = stateDraining, c.Spec.Drain
 		case c.Spec.Cordon:
@@ -88,6 +95,19 @@ func (m *Model) providerRows() []ProviderRow {
 		out = append(out, *r)
 	}
 	slices.SortStableFunc(out, func(a, b ProviderRow) int { return providerRank(&a) - providerRank(&b) })
+	return out
+}
+
+// unseen are the consumers that could not be looked into for one of their contracts.
+func (m *Model) unseen() map[string]bool {
+	out := map[string]bool{}
+	for i := range m.contracts {
+		c := &m.contracts[i]
+		seen := m.snap.World.Observed.Of(c.Name).Consumer
+		if c.Held && (c.Reason == ledger.DegradedConsumerUnreachable || !seen.Reachable && seen.Message != "") {
+			out[c.Consumer] = true
+		}
+	}
 	return out
 }
 
