@@ -180,16 +180,22 @@ func report(ctx context.Context, line transport.Transport, agent, n int) error {
 	if n == 0 || n > 0 && (n+agent%changedOne)%changedOne != 0 {
 		return line.Put(ctx, g, nil, 0)
 	}
-	list := wire.FlavorReport{Flavors: pools(256_000, int64(version)*1000)}
+	packed, err := pack(wire.FlavorReport{Flavors: pools(256_000, int64(version)*1000)})
+	if err != nil {
+		return err
+	}
+	return line.Put(ctx, g, packed, 0)
+}
+
+// pack is a list as agents send it.
+func pack(list wire.FlavorReport) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if err := json.NewEncoder(w).Encode(list); err != nil {
-		return err
+		return nil, err
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return line.Put(ctx, g, packed.Bytes(), 0)
+	err := w.Close()
+	return packed.Bytes(), err
 }
 
 // pools are an agent's flavors, with so many thousandths of processors and so many

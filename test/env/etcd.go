@@ -93,6 +93,18 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, dir string) error {
 	return c.StartAPIServer(ctx)
 }
 
+// CrashEtcd ends etcd at once, as a crash does, and starts it again on what it had written;
+// the API server goes on.
+func (c *Cluster) CrashEtcd(ctx context.Context) error {
+	c.meddled.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.etcd.kill(); err != nil {
+		return err
+	}
+	return c.startEtcd(ctx)
+}
+
 // withoutEtcd does something while etcd does not run.
 func (c *Cluster) withoutEtcd(ctx context.Context, do func() error) error {
 	c.meddled.Store(true)

@@ -32,7 +32,8 @@ func Costly() []Input {
 		one("windows", "5000 entries", a, Intent("vision", "a", "  schedule: {windows: ["+strings.TrimSuffix(strings.Repeat("{from: \"20:00\", to: \"06:00\", timezone: Europe/Rome},", 5000), ",")+"]}\n")),
 		one("replicas-10000", "", a, asking("vision", "a", "{cpu: 1m}", "  replicas: 10000\n  gang: false\n")),
 		one("gang-10000", "", a, asking("vision", "a", "{cpu: 1m}", "  replicas: 10000\n")),
-		one("together-256", "", "intents/vision/k0.yaml", ""),
+		one("together-64", "", "intents/vision/k0.yaml", ""),
+		one("together-256", "at most 64 may", "intents/vision/k0.yaml", ""),
 		one("split-hundred-parts", "", a, asking("vision", "a", "{gpu: 400, cpu: 4}", partsOfMoney)),
 		one("split-hundred-parts-32-ways", "", a, asking("vision", "a", "{gpu: 400, cpu: 4}", partsOfMoney+"  alternatives: ["+strings.TrimPrefix(strings.TrimSuffix(many(33, "{gpu: 4%02d, cpu: 4},"), ","), "{gpu: 400, cpu: 4},")+"]\n")),
 		one("book-900", "", "tenants/vision.yaml", group+"kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], namespaces: [vision, \"vision-*\"], quota: {book: true}}\n"),
@@ -67,11 +68,15 @@ func (i *Input) expand() {
 		}
 	}
 	switch i.Name {
-	case "together-256":
-		add(256, "intents/vision/k%d.yaml", func(n int) string {
+	case "together-64", "together-256": // each names all others
+		of := 64
+		if i.Name == "together-256" {
+			of = 256
+		}
+		add(of, "intents/vision/k%d.yaml", func(n int) string {
 			var others strings.Builder
-			for k := 1; k < 256; k++ {
-				fmt.Fprintf(&others, ",k%d", (n+k)%256)
+			for k := 1; k < of; k++ {
+				fmt.Fprintf(&others, ",k%d", (n+k)%of)
 			}
 			return Intent("vision", fmt.Sprintf("k%d", n), "  placement: {together: ["+others.String()[1:]+"]}\n")
 		})

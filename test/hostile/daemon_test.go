@@ -45,6 +45,7 @@ func startDaemon(t *testing.T) *daemon {
 // startDaemonWith is startDaemon with more files of the fleet and more flags.
 func startDaemonWith(t *testing.T, dir string, more map[string]string, flags ...string) *daemon {
 	t.Helper()
+	forgetPeak(t)
 	d := &daemon{t: t, repo: filepath.Join(dir, "fleet.git"), clients: map[string]*http.Client{"": {Timeout: wall}}}
 	files := Fleet()
 	files["clusters/rome.yaml"] = group + "kind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: none, reservations: {tenant: vision, defaultDuration: 24h}}\n"

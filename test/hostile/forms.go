@@ -15,9 +15,9 @@ func Forms() []Input {
 // formsFine are read as they are written, and do no harm.
 var formsFine = []string{
 	"u-punycode", "u-tag-verbatim", "u-tag-map", "u-json", "u-line-separator", "u-anchor-long",
-	"u-merge-spec", "u-merge-twice", "u-merge-alias", "m-egress", "m-budget-max", "s-cycle", "s-lists-both", "s-purchase-twice", "x-annotations",
+	"u-merge-spec", "u-merge-twice", "u-merge-alias", "m-egress", "m-budget-max", "s-cycle", "s-lists-both", "s-spread-none", "s-purchase-twice", "x-annotations",
 	"i-9999-west", "i-comma", "i-centuries", "i-book-end", "i-grace", "i-gap", "i-days",
-	"e-own-pattern", "e-split", "e-timestamp", "e-zone", "e-map-keys", "e-index", "e-string-nul", "e-bytes", "e-line", // what fails when it is asked matches nothing
+	"e-split", "e-timestamp", "e-zone", "e-map-keys", "e-index", "e-string-nul", "e-bytes", "e-line", // what fails when it is asked matches nothing
 	"y-table-overlap", "y-table-wide", "y-table-max", // of a cluster that there is not
 }
 
@@ -140,6 +140,8 @@ func formsOfConditions() []Input {
 	return []Input{
 		where("e-own-pattern", `flavor.name.matches(flavor.name + "(a|a)*$")`),
 		where("e-pattern-labels", `flavor.labels.all(k, k.matches(flavor.labels[k]))`),
+		where("e-pattern-large", `flavor.name.matches("\\pL{1000}\\pN{1000}")`),
+		where("e-pattern-repeated", `flavor.name.findAll("((a{9}){10}b){10}").size() > 0`),
 		where("e-format", `"%s".format([flavor]) == ""`),
 		where("e-bind", `cel.bind(x, [1,2,3], x.all(y, x.all(z, z > y)))`),
 		where("e-split", `flavor.name.split("").map(x, flavor.name.split("")).size() > 0`),
@@ -183,6 +185,7 @@ func formsOfRelations() []Input {
 		spec("s-thousands", "  placement: {together: ["+strings.TrimSuffix(many(5000, "x%d,"), ",")+"]}\n"),
 		spec("s-within", "  placement: {within: {by: \"../x\", policy: Required}}\n"),
 		spec("s-spread", "  placement: {spread: [{by: provider, maxSkew: -1}]}\n"),
+		spec("s-spread-none", "  placement: {spread: [{by: provider, maxSkew: 0}]}\n"),
 		spec("s-selector", "  offload: {namespaces: [{name: vision, podSelector: {matchLabels: {\"a b\": \"x\\n\"}}}]}\n"),
 		spec("s-selector-wide", "  offload: {namespaces: [{name: vision, podSelector: {matchLabels: {"+strings.TrimSuffix(many(5000, "k%d: v,"), ",")+"}}}]}\n"),
 		spec("s-selector-expressions", "  offload: {namespaces: [{name: vision, podSelector: {matchExpressions: [{key: a, operator: Evil}]}}]}\n"),

@@ -73,6 +73,9 @@ func Requests() []Request {
 		add("paris", "PUT", path, `{"flavors":[]}`, "Fleetbroker-Generation", "1.99")
 	}
 	add("paris", "PUT", report, gzipped(64<<20), "Fleetbroker-Generation", "1.100", "Content-Encoding", "gzip")
+	for i, list := range []string{`{"flavors":[`, `{"FLAVORS":[`, `{"flavors":[],"demand":{"pods":[`} { // each {} would be a struct
+		add("paris", "PUT", report, packedText(list+strings.Repeat("{},", 8<<20/3-20)+"{}]}"+strings.Repeat("}", strings.Count(list, "{")-1)), "Fleetbroker-Generation", fmt.Sprintf("1.%d", 110+i), "Content-Encoding", "gzip")
+	}
 	tiny := `"held":{` + strings.TrimSuffix(many(5000, `"c%d":{},`), ",") + `}`
 	add("paris", "PUT", report, `{"flavors":[`+strings.TrimSuffix(many(80, `{"metadata":{"name":"f%d"},"spec":{"capacity":{"cpu":"8"},`+strings.ReplaceAll(tiny, "%", "%%")+`}},`), ",")+`]}`, "Fleetbroker-Generation", "1.103")
 	add("paris", "PUT", report, "not gzip", "Fleetbroker-Generation", "1.101", "Content-Encoding", "gzip")
@@ -137,10 +140,13 @@ func webhooks() []Request {
 }
 
 // gzipped is so many zeros, packed.
-func gzipped(n int) string {
+func gzipped(n int) string { return packedText(string(make([]byte, n))) }
+
+// packedText is a text, packed.
+func packedText(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(make([]byte, n)) // into memory
+	_, _ = w.Write([]byte(text)) // into memory
 	_ = w.Close()
 	return b.String()
 }

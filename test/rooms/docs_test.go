@@ -58,6 +58,36 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
+// TestReadmesListPackages: each package of internal and of its planner is in the
+// contributors' page, each directory of test in that of the tests.
+func TestReadmesListPackages(t *testing.T) {
+	listed := 0
+	for page, dirs := range map[string][]string{"../../internal/README.md": {"../../internal", "../../internal/planner"}, "../README.md": {".."}} {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				if !e.IsDir() || e.Name() == "testdata" {
+					continue
+				}
+				listed++
+				if !regexp.MustCompile(`\b` + e.Name() + `\b`).Match(b) {
+					t.Errorf("%s does not list %s", page, filepath.Join(dir, e.Name()))
+				}
+			}
+		}
+	}
+	if listed < 70 {
+		t.Errorf("only %d directories were found", listed)
+	}
+}
+
 // TestPhases: who asks for a contract's phase by its name is listed where it is told how
 // a phase is added.
 func TestPhases(t *testing.T) {

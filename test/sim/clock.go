@@ -51,6 +51,9 @@ func (t *timeline) after(d time.Duration, run func()) {
 	heap.Push(&t.todo, &event{at, run})
 }
 
+// until reports whether anything is still to happen up to an instant.
+func (t *timeline) until(at time.Duration) bool { return len(t.todo) > 0 && t.todo[0].at <= at }
+
 // next takes the earliest event and sets the clock to it. An event whose
 // instant went by while another waited happens now.
 func (t *timeline) next() *event {

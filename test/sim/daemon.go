@@ -40,6 +40,9 @@ type daemon struct {
 	// clock compares the daemon's with the remote's; jumped: it is a day off.
 	clock  *clock.Check
 	jumped bool
+	// thaws is until when it is frozen; held: it is before a push.
+	thaws time.Duration
+	held  bool
 
 	repo   *gitrepo.Repo
 	market *market.Market
@@ -211,11 +214,11 @@ func (d *daemon) bookRound(wait time.Duration) {
 	d.due = at
 	d.booking++
 	booking, life := d.booking, d.life
-	d.s.after(wait, func() {
+	d.s.after(wait, d.awake(func() {
 		if d.up && d.life == life && d.booking == booking {
 			d.guarded(d.round)
 		}
-	})
+	}))
 }
 
 // round is one turn of Reconciler.Run.

@@ -21,7 +21,9 @@
 // or their answers are, watches lag and come in pieces, a daemon is cut off from the store,
 // and one decides, by a Lease. In the others each has a market of its own of all reports,
 // and one stands by while another one writes. What providers let go of counts as that of
-// agents that do not say what they had carried out.
+// agents that do not say what they had carried out. In every other seed without hostile
+// people that has such a store (storms.go), it refuses all writes at times, and replicas
+// are frozen, some between a plan and its push, while another one takes over.
 //
 // Time is virtual. No two events share an instant, each is run to quiescence
 // before the next, and nothing sleeps, so a seed always gives the same journal;

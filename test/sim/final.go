@@ -25,6 +25,9 @@ import (
 func (s *sim) heal() {
 	s.healed = true
 	s.log("heal")
+	if s.shared != nil {
+		s.shared.refusal = ""
+	}
 	s.refused = map[string]bool{}
 	for _, c := range s.consumers {
 		c.evictions = 0
@@ -62,7 +65,7 @@ func (s *sim) heal() {
 		if s.shared != nil {
 			s.shared.reach(d, true)
 		}
-		d.jumped = false
+		d.jumped, d.thaws = false, 0
 		d.skew = min(max(d.skew, -3*time.Second), 3*time.Second)
 		s.after(time.Millisecond, d.revive)
 	}
@@ -215,7 +218,11 @@ func (s *sim) judge() {
 }
 
 func (s *sim) ledgerTree() tree.Tree {
-	t, err := s.remote.Tree(s.remote.Head(s.people.ledger))
+	head := s.remote.Head(s.people.ledger)
+	if head.IsZero() {
+		return tree.Tree{} // no daemon has come to write it yet
+	}
+	t, err := s.remote.Tree(head)
 	if err != nil {
 		s.fail("sim", "%v", err)
 	}
@@ -279,7 +286,7 @@ func (s *sim) judgeWaiting(in *intent, st *v1alpha1.IntentState, held int) {
 		return
 	}
 	for _, p := range s.providers {
-		if p.gone || waits(s.books.contracts, p.name).After(s.wall()) { // it denied too much lately
+		if p.gone || waits(s.books.contracts, p.name).After(s.wall()) || s.keepsAway(in, p.name).After(s.wall()) { // it denied too much lately
 			continue
 		}
 		for _, o := range p.flavors {

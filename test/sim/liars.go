@@ -151,6 +151,8 @@ func (s *sim) checkDenials(c string, now time.Time, before map[string]*v1alpha1.
 		return
 	}
 	left := maps.Clone(before)
+	// Where the server refuses a tenant's paths, that a denial is over could not be written.
+	maps.DeleteFunc(left, func(_ string, k *v1alpha1.Contract) bool { return s.refused[k.Metadata.Namespace] })
 	for _, ch := range changes {
 		if ch.after == nil {
 			delete(left, ch.before.Metadata.Name)
@@ -183,26 +185,55 @@ func denial(code string) bool {
 	return code == lifecycle.CodeRefused || code == lifecycle.CodeSliceDenied
 }
 
+// deniedAt is since when a contract's provider denied it, by its phases, and when that was
+// last so: zero while it is.
+func deniedAt(k *v1alpha1.Contract) (began, last time.Time, denied bool) {
+	code, began := k.Status.Reason, k.Status.Since.Time
+	if k.Status.Phase != v1alpha1.PhaseDegraded {
+		code = ""
+		var was v1alpha1.PhaseChange
+		for _, h := range k.Status.History {
+			switch {
+			case h.Phase != v1alpha1.PhaseReleasing:
+			case was.Phase == v1alpha1.PhaseDegraded && (denial(was.Reason) || !denial(h.Reason)): // whatever it was released for
+				code, began, last = was.Reason, was.At.Time, h.At.Time
+			case denial(h.Reason):
+				code, began, last = h.Reason, h.At.Time, h.At.Time
+			}
+			was = h
+		}
+	}
+	return began, last, denial(code)
+}
+
+// keepsAway is until when an intent asks a provider for nothing that denied it something:
+// ten minutes after that was last so, twice as long after each more.
+func (s *sim) keepsAway(in *intent, provider string) (until time.Time) {
+	n := 0
+	for _, k := range s.books.contracts {
+		_, last, denied := deniedAt(k)
+		if !denied || k.Spec.Provider != provider || k.Metadata.Namespace != in.tenant || k.Spec.Intent.Name != in.name {
+			continue
+		}
+		if last.IsZero() {
+			last = s.wall()
+		}
+		if n++; last.After(until) {
+			until = last
+		}
+	}
+	if n == 0 {
+		return time.Time{}
+	}
+	return until.Add(10 * time.Minute << min(n-1, 7))
+}
+
 // waits is until when a provider sells nothing new.
 func waits(contracts map[string]*v1alpha1.Contract, provider string) time.Time {
 	first := map[string]time.Time{}
 	for _, k := range contracts {
-		code, at := k.Status.Reason, k.Status.Since.Time
-		if k.Status.Phase != v1alpha1.PhaseDegraded {
-			code = ""
-			var was v1alpha1.PhaseChange
-			for _, h := range k.Status.History {
-				switch {
-				case h.Phase != v1alpha1.PhaseReleasing:
-				case denial(h.Reason):
-					code, at = h.Reason, h.At.Time
-				case was.Phase == v1alpha1.PhaseDegraded: // whatever it was released for
-					code, at = was.Reason, was.At.Time
-				}
-				was = h
-			}
-		}
-		if k.Spec.Provider != provider || !denial(code) {
+		at, _, denied := deniedAt(k)
+		if k.Spec.Provider != provider || !denied {
 			continue
 		}
 		slot := fmt.Sprint(k.Metadata.Namespace, " ", at.Unix()/3600)

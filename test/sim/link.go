@@ -64,6 +64,7 @@ func (l *link) dated() { l.d.clock.Heard("git server", l.s.wall(), 0) }
 // Push implements gitrepo.Remote.
 func (l *link) Push(ctx context.Context, cmds []gitrepo.Command, pack []byte) error {
 	l.s.interlope(l.d)
+	l.d.standStill()
 	l.d.maybeCrash("before a push")
 	if err := l.fault(); err != nil {
 		return err // not persisted
@@ -86,7 +87,7 @@ func (s *sim) interlope(d *daemon) {
 	}
 	s.interloping = true
 	defer func() { s.interloping = false }()
-	others := slices.DeleteFunc(slices.Clone(s.daemons), func(o *daemon) bool { return o == d || !o.up || o.rounding })
+	others := slices.DeleteFunc(slices.Clone(s.daemons), func(o *daemon) bool { return o == d || !o.up || o.rounding || o.frozen() })
 	if len(others) > 0 && s.rng.IntN(2) == 0 {
 		o := others[s.rng.IntN(len(others))]
 		s.log("%s gets in between", o.name)

@@ -59,10 +59,30 @@ func (s *sim) replayOffer() {
 		return
 	}
 	if s.liar.IntN(2) == 0 {
-		s.plant("merged offer", "Merge branch '"+gitrepo.OfferBranch+"'\n", root, nil, offer)
+		s.mergeOffer(like.Parents[0], offer, c.Tree, root)
 	} else {
 		s.plant("cherry-picked offer", c.Message, root, replayed(signature))
 	}
+}
+
+// mergeOffer brings an offer onto the ledger by one of the ways that merges go, with what
+// it was made on and its tree. The offer's name says by which, so that no draw is needed.
+func (s *sim) mergeOffer(ground, offer, made, root tree.Hash) {
+	message, parents := "Merge branch '"+gitrepo.OfferBranch+"'\n", []tree.Hash(nil)
+	switch offer[0] % 3 {
+	case 1: // into what it was made on, and that into the ledger
+		parents = []tree.Hash{ground, offer}
+	case 2: // squashed there
+		parents = []tree.Hash{ground}
+	}
+	if len(parents) > 0 {
+		var err error
+		if offer, err = s.remote.Side(s.people.person("Mallory"), message, made, parents...); err != nil {
+			s.fail("sim", "%v", err)
+			return
+		}
+	}
+	s.plant("merged offer", message, root, nil, offer)
 }
 
 // offerTree is the ground of a commit with contracts such as it placed, under

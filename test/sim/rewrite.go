@@ -92,7 +92,7 @@ func (s *sim) accept() {
 	}
 	for _, d := range s.daemons {
 		var stop *gitrepo.ErrRewritten
-		if d.up && errors.As(d.lastErr, &stop) && s.remote.AllRefs()[stop.Ref] == stop.New {
+		if d.up && !d.frozen() && errors.As(d.lastErr, &stop) && s.remote.AllRefs()[stop.Ref] == stop.New {
 			err := d.repo.AcceptRewrite(context.Background(), stop.New)
 			s.log("an operator accepts %s at %s: %v", stop.New.Short(), d.name, err)
 			d.loop.Reread()

@@ -32,6 +32,9 @@ type Result struct {
 	Honoured int
 	// Remapped are the parts of contracts that were given another node.
 	Remapped int
+	// Stills are the pushes before which a replica stood still, Refused the writes that a
+	// store refused.
+	Stills, Refused int
 	// Span is how much virtual time went by.
 	Span time.Duration
 	// Attacks on purpose, by kind.
@@ -54,6 +57,8 @@ func (r *Result) add(o Result) {
 	r.Checked += o.Checked
 	r.Honoured += o.Honoured
 	r.Remapped += o.Remapped
+	r.Stills += o.Stills
+	r.Refused += o.Refused
 	r.Span += o.Span
 	if r.Attacks == nil {
 		r.Attacks = map[string]Tries{}
@@ -65,8 +70,8 @@ func (r *Result) add(o Result) {
 
 // String is the figures of a sum.
 func (r Result) String() string {
-	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %d reports with what was honoured, %d parts on other nodes, %s of virtual time",
-		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Honoured, r.Remapped, r.Span)
+	text := fmt.Sprintf("%d events, %d commits, %d contracts placed, %d ended, %d decisions replayed, %d plans checked, %d reports with what was honoured, %d parts on other nodes, %d pushes after standing still, %d writes that the store refused, %s of virtual time",
+		r.Events, r.Commits, r.Placed, r.Ended, r.Replayed, r.Checked, r.Honoured, r.Remapped, r.Stills, r.Refused, r.Span)
 	for _, kind := range sortedKeys(r.Attacks) {
 		text += "; " + kind + " " + r.Attacks[kind].String()
 	}
@@ -134,6 +139,8 @@ type sim struct {
 	// signed fleet's trust.
 	evil    *rand.Rand
 	liar    *rand.Rand // and those of seeds with liars
+	storm   *rand.Rand // and what happens to store and replicas in those with storms
+	stills  *daemon    // it is frozen before its next push
 	rooted  *rooted
 	attacks []attack
 	moved   []tree.Hash // where a note was moved to
@@ -158,6 +165,7 @@ func Run(seed uint64, dir string, sink func(string)) Result {
 	s.knobs = drawKnobs(s.rng)
 	s.knobs.work = narrow(seed)
 	s.liar = rand.New(rand.NewPCG(seed, 0x6c696172))
+	s.storm = rand.New(rand.NewPCG(seed, 0x73746f726d))
 	s.evil, s.counts.Attacks = rand.New(rand.NewPCG(seed, 0x6576696c)), map[string]Tries{}
 	if s.hostile() && s.evil.IntN(3) > 0 {
 		var err error
@@ -234,6 +242,9 @@ func (s *sim) found() {
 	}
 	if s.liars() {
 		s.after(span(s.liar, 10*time.Second, time.Minute), s.liarStep)
+	}
+	if s.storms() {
+		s.after(span(s.storm, 10*time.Second, time.Minute), s.stormStep)
 	}
 }
 
@@ -398,7 +409,7 @@ func (s *sim) outage(d *daemon) {
 }
 
 func (s *sim) killOrStop(d *daemon) {
-	if !d.up {
+	if !d.up || d.frozen() {
 		return
 	}
 	if s.rng.IntN(3) == 0 {

@@ -24,6 +24,7 @@ type shared struct {
 	holder  *daemon
 	life    int // of the holder's
 	renewed time.Duration
+	refusal store.Refusal // of all writes; "": of none
 }
 
 // Times of the Lease, as package daemon has them.
@@ -42,7 +43,7 @@ type member struct {
 // join makes a daemon that starts one of those that share the store.
 func (sh *shared) join(d *daemon, opts *reconciler.Options) {
 	d.member = member{api: sh.objects.API()}
-	d.api.Fault = sh.fault
+	d.api.Fault, d.api.Refuse = sh.fault, sh.refuse
 	life := d.life
 	d.store = store.NewShared(store.Options{
 		API: d.api, Market: d.market, Replica: d.name, Life: fmt.Sprintf("%s-%d", d.name, life),
@@ -99,11 +100,11 @@ func (sh *shared) follow() {
 // later books something for this life of a daemon.
 func (sh *shared) later(d *daemon, wait time.Duration, run func()) {
 	life := d.life
-	sh.s.after(wait, func() {
+	sh.s.after(wait, d.awake(func() {
 		if d.up && d.life == life {
 			d.guarded(run)
 		}
-	})
+	}))
 }
 
 // tick is what a replica does all the time: Heartbeats, what is judged of the store, and
@@ -122,7 +123,7 @@ func (sh *shared) tick(d *daemon) {
 
 // stand takes part in the election.
 func (sh *shared) stand(d *daemon) {
-	if d.out {
+	if d.out || sh.refusal == store.RefusalFull {
 		return
 	}
 	now, holds := sh.s.tl.now, sh.holder == d && sh.life == d.life
@@ -250,7 +251,7 @@ func (s *sim) heardByAll(p *provider, m message) {
 // put is a report reaching a replica, with its answer.
 func (p *provider) put(d *daemon, life int, m message) {
 	s := p.s
-	if !d.up || d.life != life || d.deaf[p.name] {
+	if !d.up || d.life != life || d.deaf[p.name] || d.frozen() {
 		p.at = nil
 		p.again(span(s.rng, 100*time.Millisecond, 2*time.Second))
 		return
@@ -263,6 +264,7 @@ func (p *provider) put(d *daemon, life int, m message) {
 	var stale *market.StaleEpochError
 	var busy *store.BusyError
 	var cut *store.CutError
+	var refused *store.RefusedError
 	switch err := d.store.Report(context.Background(), r); {
 	case err == nil:
 		p.acknowledged = generation
@@ -274,6 +276,9 @@ func (p *provider) put(d *daemon, life int, m message) {
 		p.again(busy.After)
 	case errors.As(err, &cut):
 		s.heardByAll(p, m) // perhaps: the answer alone may be lost
+		p.at = nil
+		p.again(span(s.rng, 2*time.Second, 5*time.Second))
+	case errors.As(err, &refused) && p.s.shared.refusal != "":
 		p.at = nil
 		p.again(span(s.rng, 2*time.Second, 5*time.Second))
 	case errors.As(err, &stale):

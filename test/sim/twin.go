@@ -75,11 +75,11 @@ func (t *twin) notice(c *consumer) {
 
 // later books something for this life of the daemon.
 func (t *twin) later(d time.Duration, run func()) {
-	t.d.s.after(d, func() {
+	t.d.s.after(d, t.d.awake(func() {
 		if t.d.twin == t && t.d.up {
 			run()
 		}
-	})
+	}))
 }
 
 func (t *twin) passSoon(c *consumer, lo, hi time.Duration) {

@@ -35,7 +35,13 @@ var leave = []struct{ pattern, instead string }{
 	{`\bis due here\b`, "is expected here"},
 	{`\bsomebody else\b`, "another account"},
 	{`\b(somebody|nobody) who may\b`, "an authorised account, no authorised account"},
-	{`\bdear(er)?\b`, "expensive, more expensive"},
+	{`\bdear(er|est)?\b`, "expensive, more expensive, most expensive"},
+	{`\bspeaks? against\b`, "why it was rejected"},
+	{`\bgo(es)? unheard\b`, "does not report"},
+	{`\b(nobody|no broker|agents?|providers?) (is|are) (not )?heard\b`, "no report is taken, does not report"},
+	{`\b(has|have) (not told|told nothing)\b`, "did not report"},
+	{`\bcannot be told from\b`, "cannot determine"},
+	{`\bfor another day\b`, "tried again tomorrow"},
 	{`\btoo dear\b`, "over budget"},
 	{`\bwiser\b`, "better, more exact"},
 	{`\blet be\b`, "left alone"},
@@ -54,7 +60,8 @@ var allowed = []string{
 	"beside-flux",               // an example's directory
 	"## Beside Flux or Argo CD", // the guide's heading
 	"# Beside Flux",
-	"tells of its pods", // a reason that ledgers keep
+	"tells of its pods",                       // a reason that ledgers keep
+	"decision.dearest", `"dearest,omitempty"`, // a field that ledgers keep
 	"a file beside the daemon, never in the fleet repo (`--trust-root`)", // in schemas that are published
 	"Keep it beside the daemon and\n# the auditor",                       // in trust roots that were written
 }

@@ -8,11 +8,15 @@ import (
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	liqov1beta1 "github.com/liqotech/liqo/apis/core/v1beta1"
+	offloadingv1beta1 "github.com/liqotech/liqo/apis/offloading/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 const (
@@ -68,7 +72,37 @@ func TestGrantedAsTheLedgerSays(t *testing.T) {
 			t.Errorf("Node %s has %s GPUs, want 8", node.Name, has.String())
 		}
 	}
+	f.keepsToItsLevel(again)
 	f.Sound()
+}
+
+// keepsToItsLevel: a contract of all of paris is asked to be under Hard limits while they are;
+// it is Degraded while they are less, and nothing of it is taken away.
+func (f *fleet) keepsToItsLevel(name string) {
+	f.t.Helper()
+	f.twin.enforces(offloadingv1beta1.HardLimitsEnforcement)
+	f.Put("vision", "again", intent("again", 16, "  enforcement: Hard\n"))
+	f.Eventually("the contract asks for Hard", func() error {
+		if c := f.written("vision", name); c.Spec.Enforcement != v1alpha1.EnforceHard || c.Status.Phase != v1alpha1.PhaseActive {
+			return fmt.Errorf("it asks for %q and is %s: %s", c.Spec.Enforcement, c.Status.Phase, c.Status.Why())
+		}
+		return nil
+	})
+	for _, step := range []struct {
+		level  offloadingv1beta1.LimitsEnforcement
+		phase  v1alpha1.Phase
+		reason string
+	}{
+		{offloadingv1beta1.SoftLimitsEnforcement, v1alpha1.PhaseDegraded, ledger.DegradedEnforcement},
+		{offloadingv1beta1.HardLimitsEnforcement, v1alpha1.PhaseActive, ""},
+	} {
+		f.twin.enforces(step.level)
+		f.Contract("vision", "again", string(step.phase))
+		if c := f.written("vision", name); c.Status.Reason != step.reason {
+			f.t.Errorf("under %s limits it is %s: %s", step.level, c.Status.Phase, c.Status.Why())
+		}
+		f.answered(name, accepted, "", 16)
+	}
 }
 
 // nodeOf waits for a virtual node's Node.

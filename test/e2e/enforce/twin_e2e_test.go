@@ -3,6 +3,7 @@
 package enforce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -58,6 +59,21 @@ type twin struct {
 	held string // the slice that is not replicated for now
 	// granted by Liqo itself, of its own class.
 	granted []string
+	// level is how limits are enforced (the controller's flag); "" is None.
+	level offloadingv1beta1.LimitsEnforcement
+}
+
+// enforces sets how limits are enforced from now on.
+func (w *twin) enforces(level offloadingv1beta1.LimitsEnforcement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.level = level
+}
+
+func (w *twin) enforced() offloadingv1beta1.LimitsEnforcement {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cmp.Or(w.level, offloadingv1beta1.NoLimitsEnforcement)
 }
 
 // hold stops replicating a slice, or all ("*"); "" goes on with all.
@@ -251,7 +267,7 @@ func (w *twin) quota(ctx context.Context, s *authv1beta1.ResourceSlice) error {
 	}
 	q := &offloadingv1beta1.Quota{ObjectMeta: metav1.ObjectMeta{Name: s.Name + "-ca3704aa0b06", Namespace: s.Namespace}}
 	_, err := controllerutil.CreateOrUpdate(ctx, w.provider, q, func() error {
-		q.Spec = offloadingv1beta1.QuotaSpec{User: q.Name, LimitsEnforcement: offloadingv1beta1.NoLimitsEnforcement, Resources: s.Status.Resources}
+		q.Spec = offloadingv1beta1.QuotaSpec{User: q.Name, LimitsEnforcement: w.enforced(), Resources: s.Status.Resources}
 		return controllerutil.SetControllerReference(s, q, w.provider.Scheme())
 	})
 	return err

@@ -170,6 +170,19 @@ func TestImages(t *testing.T) {
 			t.Errorf("it is taken: %s", out)
 		}
 	})
+	for what, args := range map[string][]string{
+		"no registry: name where to push to, for example make images REGISTRY=ghcr.io/acme": {"-version", release},
+		"no version: name one, for example VERSION=v0.1.0":                                  {"-registry", x.registry},
+		"repository can only contain the characters":                                        {"-registry", "ghcr.io/Acme", "-version", release},
+		"tag can only contain the characters":                                               {"-registry", x.registry, "-version", "v1.2.3+rc.1"},
+	} {
+		t.Run(what, func(t *testing.T) { // said before anything is built: there is no checkout
+			out, err := exec.CommandContext(t.Context(), x.path, append([]string{"push", "-checkout", t.TempDir()}, args...)...).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), what) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
 	t.Run("made again", func(t *testing.T) {
 		again := x.in(t).push(elsewhere(t, x.checkout), "again")
 		if got, want := sums(again), sums(pushed); got != want {

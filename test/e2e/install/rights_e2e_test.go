@@ -3,9 +3,11 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,8 +69,22 @@ const (
 	opens     = `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`
 )
 
-// do asks, with dryRun=All.
+// do asks, with dryRun=All. Until the API server watches a policy's parameters it refuses
+// what the policy is for: that answer is waited for to pass.
 func (r request) do(ctx context.Context, c dynamic.Interface) error {
+	var answer error
+	_, err := env.Until(ctx, time.Minute, func() error {
+		answer = r.once(ctx, c)
+		if answer != nil && strings.Contains(answer.Error(), "not yet synced") {
+			return answer
+		}
+		return nil
+	})
+	return cmp.Or(err, answer)
+}
+
+// once is do, without waiting.
+func (r request) once(ctx context.Context, c dynamic.Interface) error {
 	namespace, name, found := strings.Cut(r.at, "/")
 	if !found {
 		namespace, name = "", r.at

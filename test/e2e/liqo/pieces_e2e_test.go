@@ -19,21 +19,43 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/rig"
 )
 
-// piece is a contract of so many GPUs on one node, and the pod that uses all of them.
+// piece is a contract of so many GPUs on one node, or instances of a MIG profile, and the pod
+// that uses all of them.
 type piece struct {
 	tenant, consumer string
 	gpus             int
+	profile          string
 	// contract, and the provider's node that it lies on.
 	contract, node string
 }
 
 // name of the intent and of its pod, and the label that the pod bears.
-func (p *piece) name() string { return fmt.Sprintf("gpu%d", p.gpus) }
+func (p *piece) name() string {
+	if p.profile != "" {
+		return fmt.Sprintf("mig%d", p.gpus)
+	}
+	return fmt.Sprintf("gpu%d", p.gpus)
+}
+
+// resource is what the piece's pod asks for by name, and asks what its intent asks for.
+func (p *piece) resource() string {
+	if p.profile != "" {
+		return "nvidia.com/mig-" + p.profile
+	}
+	return "nvidia.com/gpu"
+}
+
+func (p *piece) asks() string {
+	if p.profile != "" {
+		return "profile: " + p.profile
+	}
+	return "models: [nvidia-h100]"
+}
 
 // pod asks for GPUs of a piece.
 func (p *piece) pod(name string, gpus int) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {piece: %s}}\n"+
-		"spec: {containers: [{name: main, image: example.org/train, resources: {limits: {nvidia.com/gpu: %d, cpu: 500m, memory: 1Gi}}}]}\n", name, p.tenant, p.name(), gpus)
+		"spec: {containers: [{name: main, image: example.org/train, resources: {limits: {%s: %d, cpu: 500m, memory: 1Gi}}}]}\n", name, p.tenant, p.name(), p.resource(), gpus)
 }
 
 // intent asks for the piece; only its own pod may use it.
@@ -43,10 +65,10 @@ kind: ResourceIntent
 metadata: {name: %s, namespace: %s}
 spec:
   consumer: %s
-  resources: {cpu: "1", memory: 2Gi, pods: "5", ephemeral-storage: 1Gi, gpu: {count: %d, models: [nvidia-h100]}}
+  resources: {cpu: "1", memory: 2Gi, pods: "5", ephemeral-storage: 1Gi, gpu: {count: %d, %s}}
   offload:
     namespaces: [{name: %[2]s, create: true, podOffloadingStrategy: Remote, podSelector: {matchLabels: {piece: %[1]s}}}]
-`, p.name(), p.tenant, p.consumer, p.gpus)
+`, p.name(), p.tenant, p.consumer, p.gpus, p.asks())
 }
 
 // remote is where the piece's pods are on the provider.
@@ -94,7 +116,7 @@ func TestPiecesOfNodes(t *testing.T) {
 		o.Consumers = []string{"rome", "milan"}
 		o.Inputs["tenants/nlp.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: nlp}\nspec: {consumers: [milan], namespaces: [nlp]}\n"
 		pool := map[string]string{"fleetbroker.io/pool": "h100"}
-		o.Providers["paris"] = []env.GPUNode{{Name: "paris-a", GPUs: 8, Labels: pool}, {Name: "paris-b", GPUs: 8, Labels: pool}}
+		o.Providers["paris"] = append([]env.GPUNode{{Name: "paris-a", GPUs: 8, Labels: pool}, {Name: "paris-b", GPUs: 8, Labels: pool}}, cutNodes()...)
 	}, func(f *fleet) {
 		f.apply("paris", own("own-a", "paris-a", 1))
 		f.apply("paris", own("own-b", "paris-b", 1))
@@ -169,6 +191,7 @@ func TestPiecesOfNodes(t *testing.T) {
 	f.run("paris", "delete", "pod", "own-later", "-n", "default")
 	f.Contract(loser.tenant, loser.name(), "Active")
 	f.remaps(loser, pieces[1])
+	f.instances()
 	f.Sound()
 }
 

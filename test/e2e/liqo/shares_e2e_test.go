@@ -80,9 +80,9 @@ func TestVirtualNodesByHand(t *testing.T) {
 		f.apply("rome", "apiVersion: v1\nkind: Secret\nmetadata: {name: vision-at-paris, namespace: liqo-tenant-paris}\ndata: {kubeconfig: "+kubeconfig+"}\n")
 	}
 	secret("bm9uZQ==")
-	f.reason(own, "Peering", "is not for tenant vision")
+	f.reason(own, "Peering", "is not labelled for tenant vision")
 	f.run("rome", "label", "secret", "vision-at-paris", "-n", "liqo-tenant-paris", "fleetbroker.io/tenant=nlp")
-	f.reason(own, "Peering", "is not for tenant vision")
+	f.reason(own, "Peering", "is not labelled for tenant vision")
 	f.says("rome", "", "get", "virtualnodes.offloading.liqo.io", "-A", "-l", "fleetbroker.io/contract="+own, "-o", "name")
 	f.run("rome", "label", "secret", "vision-at-paris", "-n", "liqo-tenant-paris", "--overwrite", "fleetbroker.io/tenant=vision")
 	f.finds(own, doctor.NodeMissing) // of such a kubeconfig nothing can be made

@@ -23,8 +23,9 @@ import (
 
 // How long a consumer may be without a replica: when the one that delivered there is
 // killed, until it has missed a beat and its Lease runs out; when it stops as planned, it
-// says so.
-const handover, planned = 40 * time.Second, 5 * time.Second
+// says so; one that the fleet repo does not answer hands it over after half a minute, when
+// the others have heard that.
+const handover, planned, forsaken = 40 * time.Second, 5 * time.Second, time.Minute
 
 // Each consumer is one replica's: the others take no part in the election for its Lease,
 // and who decides knows what is seen there whichever replica delivers. When that one is
@@ -102,6 +103,10 @@ func TestEachConsumerIsOneReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.awaitStore(ctx, h.all...)
+	apart := lose("cannot reach the fleet repo", forsaken, func(r *replica) error { r.git.Set(true); return nil })
+	ask("apart", time.Minute)
+	apart.git.Set(false)
+	h.await(ctx, "it to read the fleet repo again", time.Minute, func() error { return apart.AwaitReady(ctx) })
 	lose("is killed", handover, func(r *replica) error { return r.Kill() })
 	ask("third", time.Minute)
 }

@@ -84,7 +84,8 @@ func (a *agent) run(ctx context.Context) {
 	}
 }
 
-// report reports once; what failed is tried again a few times, each on another connection.
+// report reports once; what failed is tried again a few times, on the connection that there
+// is as long as it is kept: a replica that is of no use closes it.
 func (a *agent) report(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,8 +115,10 @@ func (a *agent) report(ctx context.Context) {
 			return // heard, and to come again
 		}
 		a.fails++
-		a.line.Close()
-		a.line = a.hub.line(a.name)
+		if refusal == nil {
+			a.line.Close()
+			a.line = a.hub.line(a.name)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -270,6 +273,19 @@ func TestOneMarketBehindOneAddress(t *testing.T) {
 	h.awaitStore(ctx, h.all...)
 	h.agree(ctx, "the API server is back", agents, h.all...)
 	h.calm(ctx, "after it", 5*time.Second, h.all...)
+
+	t.Log("a replica starts while it cannot reach the fleet repo")
+	if err := h.all[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	h.all[0].git.Set(true)
+	if err := h.all[0].Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.calm(ctx, "one knows no fleet", silence+5*time.Second, h.all[1:]...)
+	h.all[0].git.Set(false)
+	h.awaitStore(ctx, h.all...)
+	h.agree(ctx, "it has read the fleet", agents, h.all...)
 
 	t.Log("somebody deletes the objects, and writes others")
 	if err := objects.DeleteAllOf(ctx, &marketcrd.Advertisement{}, client.InNamespace(rigtest.HubNamespace)); err != nil {

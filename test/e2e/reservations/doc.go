@@ -8,7 +8,8 @@
 //	  - client: a program that imports schemas/client alone, on both ports
 //	  - linear: 64 clients reserve and release through three replicas that share a
 //	    market, behind a balancer that sends each connection to any of them. The one that
-//	    decides is killed again and again, on a git server that loses answers of both kinds; the history
+//	    decides is killed again and again, the API server and etcd of the store crash in between, on a
+//	    git server that loses answers of both kinds; the history
 //	    that they saw must be linearizable, and what they were told must be what
 //	    the repository holds
 package reservations

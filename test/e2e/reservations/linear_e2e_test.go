@@ -150,6 +150,7 @@ type crowd struct {
 	kills    int
 	deciders int // of the kills
 	faults   int
+	crashes  int // of the store's servers
 }
 
 // client makes its reservations through the balancer, and gives some back.
@@ -237,7 +238,8 @@ func (c *crowd) through(try func(transport.Transport) error) error {
 	return try(line)
 }
 
-// trouble kills the daemon that decides, again and again, and lets the git server fail until all is done. It
+// trouble kills the daemon that decides, again and again, and now and then the API server or
+// etcd of the store, and lets the git server fail until all is done. It
 // follows what clients get done, not the clock, so that a fast machine meets
 // as much of it as a slow one.
 func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan struct{}) {
@@ -252,12 +254,21 @@ func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan 
 		}
 		c.rig.Git.FailNext(kinds[i%len(kinds)], 1)
 		c.faults++
+		if i%8 == 5 {
+			if err := c.crashStore(ctx); err != nil {
+				c.t.Errorf("crash the store: %v", err)
+				return
+			}
+		}
 		if i%4 != 3 {
 			continue
 		}
 		d := daemons[(i/4)%len(daemons)]
-		decides, err := c.hub.Decides(ctx, "one", "two", "three")
-		if err != nil {
+		decides := ""
+		if _, err := env.Until(ctx, time.Minute, func() (err error) {
+			decides, err = c.hub.Decides(ctx, "one", "two", "three")
+			return err
+		}); err != nil {
 			c.t.Error(err)
 			return
 		}
@@ -275,6 +286,18 @@ func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan 
 			return
 		}
 	}
+}
+
+// crashStore ends the API server, or etcd in its turn, and starts it again.
+func (c *crowd) crashStore(ctx context.Context) error {
+	c.crashes++
+	if c.crashes%2 == 0 {
+		return c.hub.CrashEtcd(ctx)
+	}
+	if err := c.hub.KillAPIServer(); err != nil {
+		return err
+	}
+	return c.hub.StartAPIServer(ctx)
 }
 
 // readers look at the repository all the while.
@@ -334,9 +357,9 @@ func (c *crowd) read(ctx context.Context) (event, error) {
 // judge compares what clients were told with what the repository holds.
 func (c *crowd) judge(ctx context.Context) {
 	t := c.t
-	t.Logf("%d operations in %d attempts, %d reserved, over %d kills (%d of who decided) and %d faults", len(c.history.ops), c.attempts, len(c.ids), c.kills, c.deciders, c.faults)
-	if c.kills < 4 || c.deciders < 4 || c.attempts <= clients*each {
-		t.Errorf("%d kills and %d attempts: the test has not tested much", c.kills, c.attempts)
+	t.Logf("%d operations in %d attempts, %d reserved, over %d kills (%d of who decided), %d crashes of the store and %d faults", len(c.history.ops), c.attempts, len(c.ids), c.kills, c.deciders, c.crashes, c.faults)
+	if c.kills < 4 || c.deciders < 4 || c.crashes < 2 || c.attempts <= clients*each {
+		t.Errorf("%d kills, %d crashes and %d attempts: the test has not tested much", c.kills, c.crashes, c.attempts)
 	}
 	l := c.ledger(ctx)
 	for key, id := range c.ids {

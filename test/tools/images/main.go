@@ -37,6 +37,7 @@ import (
 	"os/signal"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -132,14 +133,21 @@ func (o *options) make(ctx context.Context, push bool) error {
 		_, o.registry, _ = strings.Cut(o.releases, "#")
 	}
 	switch {
-	case o.version == "":
-		return fmt.Errorf("no -version: name one, for example -version v0.1.0")
 	case push && o.registry == "":
-		return fmt.Errorf("no -registry: name where to push to, for example -registry ghcr.io/acme")
+		return fmt.Errorf("no registry: name where to push to, for example make images REGISTRY=ghcr.io/acme VERSION=v0.1.0")
+	case o.version == "":
+		return fmt.Errorf("no version: name one, for example VERSION=v0.1.0")
 	case !push && o.to == "":
 		return fmt.Errorf("no -to: name a directory for the OCI layout")
 	case o.base != "" && !strings.Contains(o.base, "@sha256:"):
 		return fmt.Errorf("-base %q has no digest, so that what is built would depend on the day: write it as name@sha256:...", o.base)
+	}
+	if push { // before minutes of building
+		for _, program := range programs {
+			if _, err := name.NewTag(o.repository(program)+":"+o.version, o.name()...); err != nil {
+				return fmt.Errorf("no image can be called so: %w", err)
+			}
+		}
 	}
 	platforms, err := o.onPlatforms()
 	if err != nil {
@@ -154,10 +162,10 @@ func (o *options) make(ctx context.Context, push bool) error {
 		return err
 	}
 	src.releases = o.releases
-	for _, name := range programs {
-		made, err := o.image(ctx, src, name, platforms)
+	for _, program := range programs {
+		made, err := o.image(ctx, src, program, platforms)
 		if err != nil {
-			return fmt.Errorf("make the image of %s: %w", name, err)
+			return fmt.Errorf("make the image of %s: %w", program, err)
 		}
 		if push {
 			err = o.push(ctx, src, made, signer)
@@ -165,7 +173,7 @@ func (o *options) make(ctx context.Context, push bool) error {
 			err = o.write(made)
 		}
 		if err != nil {
-			return fmt.Errorf("publish %s: %w", name, err)
+			return fmt.Errorf("publish %s: %w", program, err)
 		}
 	}
 	return nil

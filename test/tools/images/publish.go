@@ -24,7 +24,7 @@ const spdxType = "application/spdx+json"
 
 // push uploads what is attached to an image, then the tag.
 func (o *options) push(ctx context.Context, src source, made built, s *signer) error {
-	repository, err := name.NewRepository(strings.TrimSuffix(o.registry, "/")+"/"+made.program, o.name()...)
+	repository, err := name.NewRepository(o.repository(made.program), o.name()...)
 	if err != nil {
 		return err
 	}
@@ -162,6 +162,11 @@ func (o *options) name() []name.Option {
 		return []name.Option{name.Insecure}
 	}
 	return nil
+}
+
+// repository is a program's, as text.
+func (o *options) repository(program string) string {
+	return strings.TrimSuffix(o.registry, "/") + "/" + program
 }
 
 // remote speaks to registries as the user's docker configuration says.
