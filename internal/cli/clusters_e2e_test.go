@@ -235,7 +235,7 @@ func mayExactly(ctx context.Context, t *testing.T, config *rest.Config) {
 		{broker, "delete", "offloading.liqo.io", "virtualnodes", "liqo-tenant-paris", true},
 		{broker, "patch", "", "namespaces", "", true},
 		{broker, "delete", "", "namespaces", "", false},
-		{broker, "patch", "admissionregistration.k8s.io", "validatingadmissionpolicies", "", false}, // but those of policies.yaml, by name
+		{broker, "patch", "admissionregistration.k8s.io", "validatingadmissionpolicies", "", false},
 		{broker, "update", "coordination.k8s.io", "leases", "fleetbroker", true},
 		{broker, "update", "coordination.k8s.io", "leases", "kube-system", false},
 		{broker, "get", "", "secrets", "fleetbroker", false},

@@ -60,11 +60,12 @@ func (w *worker) adopt(ctx context.Context, c *conn) error {
 	return err
 }
 
-// members are all objects that caches have of kinds that are applied.
+// members are all objects that caches have of kinds that are applied, without policies,
+// which install/consumer makes.
 func (c *conn) members() iter.Seq[*unstructured.Unstructured] {
 	return func(yield func(*unstructured.Unstructured) bool) {
 		for k, inf := range c.informers {
-			if k == kindNode || kinds[k].extra {
+			if k == kindNode || isPolicy(k) || kinds[k].extra {
 				continue
 			}
 			for _, obj := range inf.GetStore().List() {

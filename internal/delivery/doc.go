@@ -135,7 +135,8 @@
 //   - offloading.liqo.io: namespacemaps: list patch
 //   - admissionregistration.k8s.io: validatingadmissionpolicies,
 //     validatingadmissionpolicybindings, mutatingadmissionpolicies,
-//     mutatingadmissionpolicybindings: get list watch create patch delete
+//     mutatingadmissionpolicybindings: get list watch; patch where the account is to
+//     bring up to date what install/consumer makes
 //   - kustomize.toolkit.fluxcd.io, source.toolkit.fluxcd.io: kustomizations,
 //     gitrepositories (delivery: flux): get list watch
 //   - argoproj.io: applications (delivery: argocd): get list watch

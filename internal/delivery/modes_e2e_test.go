@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,39 +298,6 @@ var (
 	all  = []string{"*"}
 )
 
-// Without the policies no virtual node: anybody's pods could run there.
-func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
-	most := user(t, cluster, "no-policies",
-		rbacv1.PolicyRule{APIGroups: []string{"", "authentication.liqo.io", "offloading.liqo.io", "coordination.k8s.io"}, Resources: all, Verbs: all},
-		rbacv1.PolicyRule{APIGroups: []string{admission}, Resources: all, Verbs: read})
-	var passed atomic.Int32 // whole passes that a refusal ended: it is said while other units are still on their way
-	rome := watch(t, cluster)
-	for _, k := range []kind{kindValidating, kindValidatingUse, kindMutating, kindMutatingUse} { // of the deliverers before this one
-		if err := rome.at(key{Kind: k}).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := newRig(t, &fixedAccess{config: most}, func(o *Options) {
-		o.Hooks.Passed = func(_ string, _ time.Duration, err error) {
-			if err != nil {
-				passed.Add(1)
-			}
-		}
-	})
-	r.deliver(desired(t, "rome", contract("rome", "train")))
-	envtest.Eventually(t, "the refusal to be said, with what to do", func(context.Context) bool {
-		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "let the kubeconfig's user do this")
-	})
-	envtest.Eventually(t, "what needs no protection to be applied all the same", func(context.Context) bool {
-		return rome.get(key{Kind: kindNamespace, Name: "vision"}) != nil
-	})
-	before := passed.Load()
-	envtest.Eventually(t, "a whole pass", func(context.Context) bool { return passed.Load() > before })
-	if rome.get(nodeKey("train")) != nil || rome.get(sliceKey("train")) != nil {
-		t.Error("virtual node or slice was made without policies")
-	}
-}
-
 func testMissingNamespace(t *testing.T, access testAccess) {
 	r, rome := newRig(t, access, nil), watch(t, access["rome"])
 	want := desired(t, "rome", contract("rome", "train", func(c *v1alpha1.Contract) { c.Spec.Offload.Namespaces[0] = v1alpha1.OffloadNamespace{Name: "later"} }))
@@ -456,9 +422,10 @@ func testLeastPrivilege(t *testing.T, cluster *env.Cluster) {
 		rbacv1.PolicyRule{APIGroups: []string{"offloading.liqo.io"}, Resources: []string{"virtualnodes", "namespaceoffloadings"}, Verbs: write},
 		rbacv1.PolicyRule{APIGroups: []string{"offloading.liqo.io"}, Resources: []string{"namespacemaps"}, Verbs: []string{"list", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{admission}, Resources: []string{
-			"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, Verbs: write},
+			"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, Verbs: read},
 	)
 	r, rome := newRig(t, &fixedAccess{config: config}, nil), watch(t, cluster)
+	rome.installPolicies()
 	want := desired(t, "rome", contract("rome", "train"), contract("rome", "serve"))
 	r.deliver(want)
 	r.settled(t, want)

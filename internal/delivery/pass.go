@@ -284,15 +284,21 @@ func (w *worker) actAll(ctx context.Context, c *conn, todo []work) []error {
 				return nil
 			}
 			err := c.carryOut(ctx, t.steps)
+			old := w.outdated(t.unit, c.get(t.unit), err)
 			w.mu.Lock()
 			delete(w.inflight, t.unit)
-			if err != nil {
+			if old != "" {
+				w.trouble[t.unit], err = old, nil // its watch tells when it is applied
+			} else if err != nil {
 				w.trouble[t.unit] = err.Error()
 				w.markLocked(t.unit)
 			} else {
 				delete(w.trouble, t.unit)
 			}
 			w.mu.Unlock()
+			if old != "" {
+				w.log.WarnContext(ctx, "not delivered", "reason", old)
+			}
 			if err != nil {
 				mu.Lock()
 				failures = append(failures, &unitError{t.unit, err})

@@ -3,7 +3,6 @@ package delivery
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +23,9 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 	}
 	want := w.desired.objects[unit].in(c.gvrs[unit.Kind])
 	live := c.get(unit)
+	if isPolicy(unit.Kind) { // names have the fleet's id: no other has one of it
+		return w.decidePolicy(unit, want, live), want != nil
+	}
 	if trouble := w.others(c, unit); trouble != "" {
 		return decision{wait: true, trouble: trouble}, true
 	}
@@ -51,15 +53,8 @@ func (w *worker) decideUnit(c *conn, unit key) (d decision, wanted bool) {
 			return decision{wait: true}, true
 		}
 		return decideObject(unit, want, live, w.ours(live), false), want != nil
-	default: // policies
-		if want == nil { // there is no right to delete one, or to make it anew
-			if w.ours(live) && w.guarded() {
-				return decision{trouble: fmt.Sprintf("%s is no longer rendered: once what is rendered stands, delete it by hand: kubectl delete %s %s", unit, strings.ToLower(string(unit.Kind)), unit.Name)}, false
-			}
-			return decision{}, false
-		}
-		return decideObject(unit, want, live, w.ours(live), false), want != nil
 	}
+	return decision{}, false
 }
 
 // onlyMarked reports whether a namespace is not to be made where it is missing.
@@ -180,17 +175,6 @@ func (w *worker) draining(c *conn, tenant string) bool {
 	for _, obj := range c.informers[kindVirtualNode].GetStore().List() {
 		u := obj.(*unstructured.Unstructured)
 		if w.ours(u) && u.GetLabels()[v1alpha1.LabelTenant] == tenant && w.desired.objects[liveKey(kindVirtualNode, u)] == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// guarded reports whether any policies are wanted. Those that stand without are for
-// who installed them.
-func (w *worker) guarded() bool {
-	for k := range w.desired.objects {
-		if isPolicy(k.Kind) {
 			return true
 		}
 	}

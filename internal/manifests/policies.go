@@ -74,20 +74,26 @@ func Policies(consumer string, cluster *v1alpha1.Cluster, fleet string) map[stri
 	return out
 }
 
-// NameFor puts a fleet's id into the names of policies, and into that of the role
-// which lets the daemon write them: fleetbroker-<id>-intent-guard. Two fleets may
+// NameFor puts a fleet's id into the names of policies: fleetbroker-<id>-intent-guard. Two fleets may
 // use one consumer, and each has guards of its own. Without an id names stay.
 func NameFor(fleet string, text []byte) []byte {
 	if fleet == "" {
 		return text
 	}
-	for _, name := range append(policyNames(), "policies.yaml") {
+	for _, name := range policyNames() {
 		name = strings.TrimSuffix(name, ".yaml")
 		if old := []byte(policyPrefix + name); bytes.Contains(text, old) { // ReplaceAll copies in any case
 			text = bytes.ReplaceAll(text, old, []byte(policyPrefix+fleet+"-"+name))
 		}
 	}
 	return text
+}
+
+// OwnPolicy reports whether a fleet's policies have this name.
+func OwnPolicy(fleet, name string) bool {
+	return slices.ContainsFunc(policyNames(), func(file string) bool {
+		return name == string(NameFor(fleet, []byte(policyPrefix+strings.TrimSuffix(file, ".yaml"))))
+	})
 }
 
 // fleetInName is an id and the dash after it.

@@ -187,7 +187,11 @@ func ModuleDir(ctx context.Context, of, module string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the files of %s: %w", module, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	dir := strings.TrimSpace(string(out))
+	if dir == "" {
+		return "", fmt.Errorf("find the files of %s: they have not been fetched: run `make tools`", module)
+	}
+	return dir, nil
 }
 
 // executable returns path when a file that may be run is there.

@@ -327,8 +327,6 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 			"take kubectl's note off":      {"patch", namespaces, "liqo-tenant-paris", `{"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": null}}}`},
 			"offload a tenant's namespace": {"apply", offloadings, "vision/offloading", offload},
 			"bound a tenant's namespace":   {"apply", quotas, "vision/fleetbroker", quota},
-			"bring a policy up to date":    {"patch", validating, "fleetbroker-intent-guard", touch},
-			"bring a mutation up to date":  {"patch", mutating, "fleetbroker-intent-tolerations", touch},
 		})
 		may(t, "a tenant's account of "+tool, vision, map[string]request{
 			"make a virtual node":        {"apply", nodes, "liqo-tenant-paris/a", node},
@@ -349,6 +347,11 @@ func TestTheToolsMayApplyAndNoMore(t *testing.T) {
 			"make a mutation":                    {"create", mutating, "inject", injects},
 			"apply a mutation":                   {"apply", mutating, "fleetbroker-inject", injects},
 			"bind a mutation":                    {"create", mutatingB, "inject", injectsB},
+			"change a guard":                     {"patch", validating, "fleetbroker-intent-guard", touch},
+			"change a guard's binding":           {"patch", validatingB, "fleetbroker-intent-guard", touch},
+			"change the mutation":                {"patch", mutating, "fleetbroker-intent-tolerations", touch},
+			"apply the mutation":                 {"apply", mutating, "fleetbroker-intent-tolerations", injects},
+			"change the mutation's binding":      {"patch", mutatingB, "fleetbroker-intent-tolerations", touch},
 			"make a policy":                      {"create", validating, "inject", validates},
 			"bind a policy":                      {"create", validatingB, "inject", validateB},
 			"delete a guard":                     {"delete", validating, "fleetbroker-intent-guard", ""},
