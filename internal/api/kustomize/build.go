@@ -3,6 +3,7 @@ package kustomize
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 
@@ -122,7 +123,12 @@ func (s *set) check(name string) error {
 	}
 	for _, field := range sorted(fields) {
 		if field != "commonAnnotations" && field != "metadata" && Fetches(fields[field]) {
-			return refusal(name, "%s names a URL, and nothing is fetched here", field)
+			return fetched(name, field)
+		}
+	}
+	for field, args := range generators(&k) {
+		if slices.ContainsFunc(args.FileSources, fetchesFile) {
+			return fetched(name, field)
 		}
 	}
 	named := slices.Concat(k.Resources, k.Components, k.Bases, k.Crds, k.Configurations) //nolint:staticcheck // old files use bases
@@ -151,6 +157,26 @@ func (s *set) check(name string) error {
 		copies:     copies,
 	}
 	return nil
+}
+
+func fetched(name, field string) *Refusal {
+	return refusal(name, "%s names a URL, and nothing is fetched here; copy the file into the repository", field)
+}
+
+// generators are the sources of all generators, by the field that has them.
+func generators(k *types.Kustomization) iter.Seq2[string, types.KvPairSources] {
+	return func(yield func(string, types.KvPairSources) bool) {
+		for i := range k.ConfigMapGenerator {
+			if !yield("configMapGenerator", k.ConfigMapGenerator[i].KvPairSources) {
+				return
+			}
+		}
+		for i := range k.SecretGenerator {
+			if !yield("secretGenerator", k.SecretGenerator[i].KvPairSources) {
+				return
+			}
+		}
+	}
 }
 
 func (s *set) exists(target string) bool {

@@ -1,6 +1,11 @@
 package kustomize
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +53,47 @@ func TestBuild(t *testing.T) {
 				t.Fatalf("%s: got %q, %v", tc.reason, out, err)
 			}
 		})
+	}
+}
+
+// No kustomization has the daemon's machine ask a server, which may lie in its own
+// network, or never answer.
+func TestBuild_AsksNoServer(t *testing.T) {
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		_, _ = io.WriteString(w, configMap)
+	}))
+	defer server.Close()
+	for _, k := range []string{
+		"configMapGenerator: [{name: x, files: ['k=%s/files']}]\n",
+		"configMapGenerator: [{name: x, files: ['k= %s/space']}]\n",
+		"secretGenerator: [{name: x, files: ['k=%s/secret']}]\n",
+		"configMapGenerator: [{name: x, files: ['%s/plain']}]\n",
+		"configMapGenerator: [{name: x, envs: ['%s/envs']}]\n",
+		"configMapGenerator: [{name: x, env: '%s/env'}]\n",
+		"resources: [a.yaml]\nreplacements: [{path: '%s/replacements'}]\n",
+		"resources: [a.yaml]\npatchesJson6902: [{path: '%s/json', target: {version: v1, kind: ConfigMap, name: a}}]\n",
+		"resources: [a.yaml]\ncrds: ['%s/crds']\n",
+		"resources: [a.yaml]\nconfigurations: ['%s/configurations']\n",
+	} {
+		_, err := Build(map[string][]byte{"d/kustomization.yaml": fmt.Appendf(nil, k, server.URL), "d/a.yaml": []byte(configMap)}, "d")
+		var refused *Refusal
+		if !errors.As(err, &refused) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: got %v, want a refusal", k, err)
+		}
+	}
+	// What the checks of names would miss.
+	_, err := built(builder, map[string][]byte{"d/kustomization.yaml": fmt.Appendf(nil, "configMapGenerator: [{name: x, files: ['k=%s/unchecked']}]\n", server.URL)}, "d")
+	if err == nil || !strings.Contains(err.Error(), "nothing is fetched here") {
+		t.Errorf("unchecked: got %v", err)
+	}
+	out, err := Build(map[string][]byte{"d/kustomization.yaml": []byte("configMapGenerator: [{name: x, files: [k=a.yaml], literals: ['see=https://example.org']}]\n"), "d/a.yaml": []byte(configMap)}, "d")
+	if err != nil || !strings.Contains(string(out), "https://example.org") {
+		t.Errorf("a literal: got %q, %v", out, err)
+	}
+	if len(asked) > 0 {
+		t.Errorf("the server was asked for %s and %d more", <-asked, len(asked))
 	}
 }
 

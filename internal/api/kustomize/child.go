@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 )
@@ -14,6 +15,7 @@ const childName = "fleetbroker: kustomize"
 
 func init() {
 	child.Serve(childName, func(request []byte) ([]byte, error) {
+		http.DefaultTransport = offline{} // kustomize loads addresses by it
 		files, dir, err := readRequest(request)
 		if err != nil {
 			return nil, err

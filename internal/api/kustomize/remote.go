@@ -2,6 +2,8 @@ package kustomize
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +25,31 @@ func LooksRemote(ref string) bool {
 	return false
 }
 
+// fetchesFile reports whether a generator's file, which may have its key before it
+// (key=path), is an address.
+func fetchesFile(source string) bool {
+	_, file, _ := strings.Cut(source, "=")
+	return address(source) || address(file)
+}
+
+// address reports whether kustomize would load a text from the network.
+func address(s string) bool {
+	s = strings.ToLower(strings.TrimSpace(s))
+	return slices.ContainsFunc([]string{"http:", "https:", "git::", "ssh:", "file:"}, func(scheme string) bool { return strings.HasPrefix(s, scheme) })
+}
+
+// offline is what the child has in place of a network: whatever the checks of names
+// miss is refused here, at once.
+type offline struct{}
+
+// RoundTrip refuses.
+func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return nil, errors.New("nothing is fetched here; copy the file into the repository")
+}
+
 // Fetches reports whether any text in a field is an address that kustomize
 // would load: patches, replacements and configurations may be URLs too.
 func Fetches(raw json.RawMessage) bool {
@@ -34,8 +61,7 @@ func Fetches(raw json.RawMessage) bool {
 	visit = func(v any) bool {
 		switch v := v.(type) {
 		case string:
-			s := strings.ToLower(strings.TrimSpace(v))
-			return strings.HasPrefix(s, "http:") || strings.HasPrefix(s, "https:") || strings.HasPrefix(s, "git::") || strings.HasPrefix(s, "ssh:") || strings.HasPrefix(s, "file:")
+			return address(v)
 		case []any:
 			return slices.ContainsFunc(v, visit)
 		case map[string]any:
