@@ -149,19 +149,11 @@ func overlaid(inputs tree.Tree, consumer string, all map[string][]byte) (files m
 			rendered[rest] = content
 		}
 	}
-	sub, err := inputs.Sub(path.Join(manifests.OverlayRoot, consumer))
+	overlay, err := manifests.OverlayOf(inputs, consumer)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the overlay of %s: %w", consumer, err)
+		return nil, "", err
 	}
-	overlay := map[string][]byte{}
-	err = sub.Walk(func(name string, _ tree.Entry) error {
-		overlay[name], err = sub.ReadFile(name, 1<<20)
-		return err
-	})
-	if err != nil {
-		return nil, "", fmt.Errorf("read the overlay of %s: %w", consumer, err)
-	}
-	return manifests.ApplyOverlay(consumer, rendered, overlay)
+	return manifests.OverlayFiles(consumer, rendered, overlay)
 }
 
 // printManifests prints all objects as one stream, each file under its path.

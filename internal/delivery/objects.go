@@ -195,11 +195,7 @@ func overlay(consumer string, now *derived, want Desired) (files map[string][]by
 	if err != nil {
 		return nil, "", err
 	}
-	patches, err := readFiles(want.Overlay)
-	if err != nil {
-		return nil, "", err
-	}
-	return manifests.ApplyOverlay(consumer, rendered, patches)
+	return manifests.OverlayFiles(consumer, rendered, want.Overlay)
 }
 
 // takeGiven reads in what a tree differs from the one before.

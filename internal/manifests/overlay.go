@@ -43,7 +43,7 @@ func ApplyOverlay(consumer string, rendered, overlay map[string][]byte) (files m
 		return nil, "", &OverlayUnread{Path: path.Join(OverlayRoot, consumer), Death: death}
 	}
 	if err != nil {
-		return rendered, fmt.Sprintf("%s/%s is ignored: %v", OverlayRoot, consumer, err), nil
+		return rendered, ignored(consumer, err), nil
 	}
 	return map[string][]byte{"overlaid.yaml": out}, "", nil
 }

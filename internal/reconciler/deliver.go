@@ -122,7 +122,7 @@ func (d *deliveries) to(to Delivery, in *inputs, shadow bool, waits map[string]s
 		if want.Tree, err = in.heads.Ledger.Tree.Sub(manifests.Dir(name)); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
 		}
-		if want.Overlay, err = in.heads.Inputs.Tree.Sub("overlays/" + name); err != nil {
+		if want.Overlay, err = manifests.OverlayOf(in.heads.Inputs.Tree, name); err != nil {
 			return fmt.Errorf("deliver to %s: %w", name, err)
 		}
 		for at, why := range d.known.Conflicts() {

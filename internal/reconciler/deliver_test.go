@@ -71,3 +71,21 @@ func TestDeliveriesFollow(t *testing.T) {
 		}
 	})
 }
+
+// A file, link or submodule where a consumer's overlay should be holds up nobody.
+func TestDeliveries_OverlayThatIsNoDirectory(t *testing.T) {
+	f := &fleet.Fleet{Policy: &v1alpha1.FleetSpec{}, Clusters: map[string]*v1alpha1.Cluster{}}
+	for _, name := range []string{"rome", "turin"} {
+		f.Clusters[name] = &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}, Spec: v1alpha1.ClusterSpec{Roles: []string{"consumer"}}}
+	}
+	m := tree.NewMemory()
+	for _, kind := range []tree.Kind{tree.File, tree.Symlink, tree.Submodule} {
+		overlays := m.AddDir([]tree.Entry{{Name: "rome", Kind: kind, Hash: m.AddFile([]byte("../intents"))}})
+		of := tree.Tree{Store: m, Root: m.AddDir([]tree.Entry{{Name: "overlays", Kind: tree.Dir, Hash: overlays}})}
+		in := &inputs{fleet: f, ledger: ledger.Empty(), key: tree.Hash{1}, heads: gitrepo.Heads{Inputs: gitrepo.Head{Tree: of}}}
+		told := &clusters{}
+		if err := (&deliveries{}).to(told, in, false, nil); err != nil || len(told.desired) != 2 {
+			t.Errorf("kind %d: told %d clusters, %v", kind, len(told.desired), err)
+		}
+	}
+}
