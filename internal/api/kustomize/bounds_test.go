@@ -3,8 +3,10 @@ package kustomize
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/child"
 	"github.com/fleetbroker/fleetbroker/test/bounded"
@@ -93,6 +95,27 @@ func TestWhatCountsLetThroughIsBuilt(t *testing.T) {
 		out, err := Build(doubling(7), "l7")
 		if n := strings.Count(string(out), "kind: ConfigMap"); err != nil || n != 128 {
 			t.Errorf("%d objects, %v", n, err)
+		}
+	})
+}
+
+// A build that ended its process twice is not tried a third time by this one: overlays
+// are asked for again and again, and everybody's builds wait for each other.
+func TestDeathsAreNotRepeated(t *testing.T) {
+	bounded.Run(t, bounded.Bounds{CPU: 10 * time.Second}, func(t *testing.T) {
+		var last error
+		for n := range 1_000 {
+			_, err := Build(bomb, "d")
+			var death *child.Death
+			if !errors.As(err, &death) || !death.Convicts || n > 0 && err.Error() != last.Error() {
+				t.Fatalf("build %d: got %v after %v", n, err, last)
+			}
+			last = err
+		}
+		other := maps.Clone(bomb)
+		other["d/kustomization.yaml"] = []byte("resources: [a.yaml]\n")
+		if _, err := Build(other, "d"); err != nil {
+			t.Errorf("another of the same directory: %v", err)
 		}
 	})
 }

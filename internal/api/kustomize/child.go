@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -29,11 +30,17 @@ var builder = &child.Parent{Name: childName}
 
 // built has the child build.
 func built(p *child.Parent, files map[string][]byte, dir string) ([]byte, error) {
-	out, err := p.Ask(request(files, dir), child.Default())
+	ask := request(files, dir)
+	hash := sha256.Sum256(ask)
+	if death := deaths.of(hash); death != nil {
+		return nil, death
+	}
+	out, err := p.Ask(ask, child.Default())
 	var said child.Refusal
 	if errors.As(err, &said) {
 		return nil, refusal("", "%s", said)
 	}
+	deaths.note(hash, err)
 	return out, err
 }
 
