@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/packs"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 // number is a delta's size, seven bits a byte.
@@ -345,4 +347,46 @@ func TestPacksOfMoreObjectsThanMemoryIsEnoughFor(t *testing.T) {
 	if _, err := d.Take(bytes.NewReader(fits)); err != nil {
 		t.Error(err)
 	}
+}
+
+// zerosPack is a pack of one body of zeros, of so many times 16 MiB: a thousandth of
+// what they inflate to. The last block of a body is not there, which nobody may reach.
+func zerosPack(times int) []byte {
+	const block = 16 << 20
+	var one bytes.Buffer
+	z := zlib.NewWriter(&one)
+	_, _ = z.Write(make([]byte, block))
+	_ = z.Flush()
+	head := one.Len()
+	_, _ = z.Write(make([]byte, block))
+	_ = z.Flush()
+	again := one.Bytes()[head:]
+	body := slices.Concat(one.Bytes()[:head], bytes.Repeat(again, times-1))
+	var pack bytes.Buffer
+	pack.WriteString("PACK")
+	_ = binary.Write(&pack, binary.BigEndian, []uint32{2, 1})
+	n := times * block
+	b := byte(3<<4 | n&15)
+	for n >>= 4; n > 0; n >>= 7 {
+		pack.WriteByte(b | 0x80)
+		b = byte(n & 0x7f)
+	}
+	pack.WriteByte(b)
+	pack.Write(body)
+	return pack.Bytes()
+}
+
+// A body that inflates to a thousand times what was received is refused long before it
+// is inflated whole, whatever the 64 GiB of all allow.
+func TestBodiesOfZeros(t *testing.T) {
+	bounded.Run(t, bounded.Bounds{CPU: 10 * time.Second}, func(t *testing.T) {
+		dir, err := packs.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pack := zerosPack(1_000) // 15.6 GiB
+		if _, err := dir.Take(bytes.NewReader(pack)); !errors.Is(err, gitobj.ErrPackTooLarge) {
+			t.Errorf("a pack of %d bytes: %v", len(pack), err)
+		}
+	})
 }

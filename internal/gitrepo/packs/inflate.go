@@ -49,13 +49,20 @@ func (f *inflater) into(p []byte, src io.Reader) error {
 	return f.ends()
 }
 
-// through inflates exactly size bytes of src to w.
-func (f *inflater) through(w io.Writer, size int64, src io.Reader) error {
+// through inflates exactly size bytes of src to w, and asks more before each piece.
+func (f *inflater) through(w io.Writer, size int64, src io.Reader, more func(int64) error) error {
 	if err := f.reset(src); err != nil {
 		return err
 	}
-	if _, err := io.CopyN(w, f.z, size); err != nil {
-		return fmt.Errorf("an object is shorter than its header says: %w", err)
+	for size > 0 {
+		n := min(size, piece)
+		if err := more(n); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(w, f.z, n); err != nil {
+			return fmt.Errorf("an object is shorter than its header says: %w", err)
+		}
+		size -= n
 	}
 	return f.ends()
 }

@@ -33,6 +33,24 @@ type intake struct {
 	file    *os.File
 	entries []*entry
 	end     int64 // where the last object ends
+	made    int64 // bytes of all bodies so far, inflated
+}
+
+// What bodies inflate to is bounded by what was received: honest packs of more than
+// someMade bytes have a fraction of ratio, and a body of zeros a thousand times its own.
+const (
+	someMade = 1 << 30
+	ratio    = 64
+	// piece of a large body is inflated before the bound is looked at again, in bytes.
+	piece = 1 << 20
+)
+
+// makes counts bytes that are about to be inflated.
+func (t *intake) makes(n int64, s *stream) error {
+	if t.made += n; t.made > someMade+ratio*s.offset() || t.made > maxTotal {
+		return fmt.Errorf("%w: %d bytes of it make more than %d", gitobj.ErrPackTooLarge, s.offset(), t.made-n)
+	}
+	return nil
 }
 
 // Take reads a pack to its end, checks and indexes it, and makes its objects
@@ -144,7 +162,7 @@ func (t *intake) scan(s *stream, work chan<- hashed) error {
 		e.offset = s.offset()
 		s.begin()
 		if e.header, err = readHeader(s, e.offset); err == nil {
-			err = e.inflate(s, &f, work)
+			err = t.inflate(e, s, &f, work)
 		}
 		if err != nil {
 			return fmt.Errorf("object %d of %d: %w", i+1, count, err)
@@ -156,17 +174,21 @@ func (t *intake) scan(s *stream, work chan<- hashed) error {
 }
 
 // inflate reads an entry's body, which names it unless it is a delta.
-func (e *entry) inflate(s *stream, f *inflater, work chan<- hashed) error {
+func (t *intake) inflate(e *entry, s *stream, f *inflater, work chan<- hashed) error {
+	more := func(n int64) error { return t.makes(n, s) }
 	switch {
 	case e.isDelta():
-		return f.through(io.Discard, e.size, s)
+		return f.through(io.Discard, e.size, s, more)
 	case e.size > inline:
 		h := plumbing.NewHasher(e.kind, e.size)
-		if err := f.through(h, e.size, s); err != nil {
+		if err := f.through(h, e.size, s, more); err != nil {
 			return err
 		}
 		e.hash = tree.Hash(h.Sum())
 		return nil
+	}
+	if err := more(e.size); err != nil {
+		return err
 	}
 	buf := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's own
 	*buf = slices.Grow((*buf)[:0], int(e.size))[:e.size]
