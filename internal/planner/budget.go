@@ -49,7 +49,7 @@ func (r *round) budgetLines() []draft.BudgetLine {
 		l.MaxHourly, l.MaxMonthly = limit(b.MaxHourly), limit(b.MaxMonthly)
 		ahead := quantity.Micro(0)
 		if l.MaxMonthly != nil {
-			ahead = b.Month + f.windowsAhead(name) + draft.OnAxis(&r.Draft).BookedCost(name, r.Now, ends)
+			ahead = b.Month.Plus(f.windowsAhead(name)).Plus(draft.OnAxis(&r.Draft).BookedCost(name, r.Now, ends))
 			l.Accrued, l.Held, l.Forecast = b.Spent.Decimal(), (b.Month - b.Spent).Decimal(), ahead.Decimal()
 		}
 		l.Warning = b.Warning(ahead, r.Books.Currency)
@@ -132,7 +132,7 @@ func (f *forecast) windowsAhead(tenant string) quantity.Micro {
 			limit = lifecycle.Earlier(limit, f.LifeEnd(j, j.Started).End)
 		}
 		for _, c := range f.lastContracts(j) {
-			sum += f.openingsCost(j, c, limit)
+			sum = sum.Plus(f.openingsCost(j, c, limit))
 		}
 	}
 	return sum
@@ -173,7 +173,7 @@ func (f *forecast) openingsCost(j *draft.Job, c *v1alpha1.Contract, limit v1alph
 		case open && until.IsZero():
 			return sum // all week: it is held
 		case open && at != f.Now:
-			sum += f.InFleet(f.Books.HoldUntil(c.Spec.Price, at, until, limit), c.Spec.Price.Currency)
+			sum = sum.Plus(f.InFleet(f.Books.HoldUntil(c.Spec.Price, at, until, limit), c.Spec.Price.Currency))
 			at = until
 		case open:
 			at = until

@@ -65,7 +65,7 @@ func (r *round) kept(in *model.Intent, contracts []*v1alpha1.Contract) draft.Dec
 	for _, c := range contracts {
 		if c.Status.Phase.Charged() {
 			d.Contracts = append(d.Contracts, r.Line(c, draft.Keep))
-			sum += r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+			sum = sum.Plus(r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency))
 		}
 	}
 	d.HourlyBefore = sum.Decimal()

@@ -103,7 +103,7 @@ func (r *round) inventoryFacts() inventory.Facts {
 // matchFacts are what the round gives its matcher.
 func (r *round) matchFacts() match.Facts {
 	return match.Facts{
-		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), ProfilesAlike: r.By(draft.RulesProfilesAlike), LooksAhead: r.By(draft.RulesStranded), Clusters: r.W.Clusters, Policies: r.W.Policies,
+		Names: r.Names, Defaults: r.Defaults, Fleet: r.Fleet, Books: r.Books, Now: r.Now, Asked: r.By(draft.RulesAsked), GrowthApart: r.By(draft.RulesGrowthApart), ProfilesAlike: r.By(draft.RulesProfilesAlike), LooksAhead: r.By(draft.RulesStranded), PricesCounted: r.By(draft.RulesPricesCounted), Clusters: r.W.Clusters, Policies: r.W.Policies,
 		Workload: r.W.Workload, Intents: func() []*model.Intent { return r.Intents },
 	}
 }

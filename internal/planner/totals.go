@@ -9,15 +9,15 @@ import (
 
 // totals sums up the plan.
 func (r *round) totals() {
-	var delta quantity.Micro
+	after := quantity.TotalOf(r.Charged.Hourly())
 	for i := range r.Plan.Contracts {
 		for sign, c := range map[quantity.Micro]*v1alpha1.Contract{-1: r.Plan.Contracts[i].Before, 1: r.Plan.Contracts[i].After} {
 			if c != nil && c.Status.Phase.Charged() {
-				delta += sign * r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency)
+				after = after.Plus(sign * r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency))
 			}
 		}
 	}
-	r.Plan.HourlyBefore, r.Plan.HourlyAfter = r.Charged.Hourly().Decimal(), (r.Charged.Hourly() + delta).Decimal()
+	r.Plan.HourlyBefore, r.Plan.HourlyAfter = r.Charged.Hourly().Decimal(), after.Micro().Decimal()
 	last := ""
 	for _, o := range r.Inventory.Unheard() {
 		if o.State == model.Silent {

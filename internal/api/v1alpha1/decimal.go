@@ -90,7 +90,7 @@ func (d Decimal) Sign() int { return d.d.Sign() }
 func (d Decimal) Float() float64 { f, _ := d.d.Float64(); return f }
 
 // Micro is d in millionths, rounded half away from zero, for ordering many
-// prices fast. It saturates at the ends of int64.
+// prices fast. It saturates at 2⁶² of either sign, half of what int64 holds.
 func (d Decimal) Micro() int64 {
 	// Nearly every price: few digits, no more than six places.
 	if e := d.d.Exponent(); e >= -6 && e <= 0 && d.d.NumDigits() <= 12 {
@@ -100,14 +100,12 @@ func (d Decimal) Micro() int64 {
 		}
 		return n
 	}
-	m := d.d.Shift(6).Round(0)
-	if !m.BigInt().IsInt64() {
-		if m.Sign() < 0 {
-			return -1 << 62
-		}
-		return 1 << 62
+	const most = 1 << 62
+	m := d.d.Shift(6).Round(0).BigInt()
+	if !m.IsInt64() || m.Int64() > most || m.Int64() < -most {
+		return int64(m.Sign()) * most
 	}
-	return m.IntPart()
+	return m.Int64()
 }
 
 // String is the number without trailing zeros, "12.0944".

@@ -227,3 +227,35 @@ func TestBorrowing(t *testing.T) {
 		t.Error("an owner of the quota, and nobody else, has it back")
 	}
 }
+
+// What costs more than can be counted leaves nothing of a budget, however much of it
+// there is, and everything once it has ended.
+func TestAccounts_SumsDoNotWrap(t *testing.T) {
+	for n := range 40 {
+		var list []*v1alpha1.Contract
+		for i := range n {
+			c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Namespace: "vision", Name: fmt.Sprintf("c-%d", i)}}
+			c.Spec.Provider, c.Spec.Flavor, c.Spec.Consumer, c.Spec.Intent.Name = "paris", "h100", "rome", "i"
+			c.Spec.Price.Hourly, c.Spec.Price.Currency = v1alpha1.MustDecimal("999999999999999999"), "EUR"
+			c.Status.Phase, c.Status.Since, c.Status.AccruedAt = v1alpha1.PhaseActive, now, now
+			list = append(list, c)
+		}
+		a := open(ledgerOf(list), releasing)
+		vision := a.Of("vision")
+		l := a.LimitsOf(vision, 0, now, false)
+		if b := vision.Budget(); n > 0 && (l.Hourly >= 0 || l.Monthly >= 0 || b.Hourly <= b.MaxHourly || b.Month <= b.MaxMonthly) {
+			t.Errorf("%d contracts: limits %d and %d, budget %+v", n, l.Hourly, l.Monthly, b)
+		}
+		ahead := a.LimitsAhead(vision, now, v1alpha1.TimeOf(now.Add(time.Hour)), list, list)
+		a.Narrow(&ahead, account.Ahead{Booked: list})
+		if n > 0 && (ahead.Monthly >= 0 || ahead.Hourly >= 0) {
+			t.Errorf("%d contracts: limits ahead %d and %d", n, ahead.Hourly, ahead.Monthly)
+		}
+		for _, c := range list {
+			a.Charge(account.Entry{Contract: c}, account.Entry{}, now)
+		}
+		if b := vision.Budget(); b.Hourly != 0 || b.Month != 0 {
+			t.Errorf("%d contracts have ended: budget %+v", n, b)
+		}
+	}
+}

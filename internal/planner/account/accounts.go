@@ -66,14 +66,14 @@ func (a *Accounts) openBudget(t *Tenant) {
 	if b.Monthly != nil {
 		t.maxMonthly = a.Money.In(*b.Monthly, b.Currency)
 		if spent, err := a.Money.Books.MonthSpend(a.Ledger, t.Name, a.Money.Now); err == nil {
-			t.spent = quantity.Micro(spent.Micro())
+			t.spent = quantity.TotalOf(quantity.Micro(spent.Micro()))
 		}
 		t.month = t.spent
 	}
 	t.hourly = a.Standing.peak(t.Name)
 	if t.maxMonthly < quantity.Unlimited {
 		for _, c := range a.Standing.Of(t.Name) {
-			t.month += a.Money.hold(c)
+			t.month = t.month.Plus(a.Money.hold(c))
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (a *Accounts) Expire(e Entry, now v1alpha1.Time) Change {
 // TurnMonth begins another month of an account: nothing is spent, and so much is
 // held until its end.
 func (t *Tenant) TurnMonth(held quantity.Micro) Change {
-	return Change{on: line{tenant: t, month: held - t.month, spent: -t.spent}}.Again()
+	return Change{on: line{tenant: t, month: held.Minus(t.month.Micro()), spent: -t.spent.Micro()}}.Again()
 }
 
 // Spend books what the round has charged of months, by month as in files, for a booking that
@@ -205,9 +205,9 @@ func (l *line) book(sign quantity.Micro) {
 		t.kept.book(l, sign)
 		return
 	}
-	t.hourly += sign * l.hourly
-	t.month += sign * l.month
-	t.spent += sign * l.spent
+	t.hourly = t.hourly.Plus(sign * l.hourly)
+	t.month = t.month.Plus(sign * l.month)
+	t.spent = t.spent.Plus(sign * l.spent)
 	for month, n := range l.later {
 		if t.later[month] += sign * n; t.later[month] == 0 {
 			delete(t.later, month)
@@ -230,12 +230,12 @@ func (l *line) book(sign quantity.Micro) {
 type kept struct {
 	totals ledger.Totals
 	// hourly and month are money, as on the account.
-	hourly, month quantity.Micro
+	hourly, month quantity.Total
 }
 
 func (k *kept) book(l *line, sign quantity.Micro) {
-	k.hourly += sign * l.hourly
-	k.month += sign * l.month
+	k.hourly = k.hourly.Plus(sign * l.hourly)
+	k.month = k.month.Plus(sign * l.month)
 	switch {
 	case l.contract == nil:
 	case sign < 0:

@@ -27,15 +27,15 @@ func (a *Accounts) Narrow(l *Limits, then Ahead) {
 // Sum is what counts of a tenant at an instant of the future.
 type Sum struct {
 	held   ledger.Totals
-	hourly quantity.Micro
+	hourly quantity.Total
 }
 
 // SumAhead sums up what a tenant has at an instant.
 func (a *Accounts) SumAhead(t *Tenant, then Ahead) Sum {
-	s := Sum{t.taken().Clone(), t.hourly + t.kept.hourly}
+	s := Sum{t.taken().Clone(), t.hourly.Plus(t.kept.hourly.Micro())}
 	for _, c := range then.Ended {
 		s.held.RemoveHeld(c)
-		s.hourly -= a.Money.Most(c)
+		s.hourly = s.hourly.Minus(a.Money.Most(c))
 	}
 	for _, c := range then.Booked {
 		a.Book(&s, c)
@@ -46,18 +46,18 @@ func (a *Accounts) SumAhead(t *Tenant, then Ahead) Sum {
 // Book adds a booking to a sum.
 func (a *Accounts) Book(s *Sum, c *v1alpha1.Contract) {
 	s.held.AddHeld(c)
-	s.hourly += a.Money.Most(c)
+	s.hourly = s.hourly.Plus(a.Money.Most(c))
 }
 
 // Unbook takes a booking out of a sum that it is in.
 func (a *Accounts) Unbook(s *Sum, c *v1alpha1.Contract) {
 	s.held.RemoveHeld(c)
-	s.hourly -= a.Money.Most(c)
+	s.hourly = s.hourly.Minus(a.Money.Most(c))
 }
 
 // NarrowBy is Narrow by a sum.
 func (a *Accounts) NarrowBy(l *Limits, s *Sum) {
-	t, hourly := l.Tenant, s.hourly
+	t, hourly := l.Tenant, s.hourly.Micro()
 	left := Limits{Tenant: t, GPU: noLimit, CPU: noLimit, Memory: noLimit}
 	a.quotaLeft(&left, s.held)
 	l.ahead = true
@@ -66,7 +66,7 @@ func (a *Accounts) NarrowBy(l *Limits, s *Sum) {
 		l.byModel[i].left = min(l.byModel[i].left, left.byModel[i].left)
 	}
 	if t.atLimit != AtLimitWarn && t.maxHourly < quantity.Unlimited {
-		l.Hourly = min(l.Hourly, t.maxHourly-hourly)
+		l.Hourly = min(l.Hourly, t.maxHourly.Minus(hourly))
 	}
 }
 
@@ -78,7 +78,7 @@ func (a *Accounts) KeepForBooked(l *Limits, booked []*v1alpha1.Contract, now v1a
 	}
 	start, end := a.Money.Books.MonthBounds(now)
 	for _, c := range booked {
-		l.Monthly -= a.Money.Within(c, start, end)
+		l.Monthly = l.Monthly.Minus(a.Money.Within(c, start, end))
 	}
 }
 
@@ -93,17 +93,17 @@ func (a *Accounts) LimitsAhead(t *Tenant, from, to v1alpha1.Time, charged, booke
 	}
 	for at := from; at.Before(to.Time); {
 		start, end := a.Money.Books.MonthBounds(at)
-		left := t.maxMonthly - t.kept.month
+		left := t.maxMonthly.Minus(t.kept.month.Micro())
 		if start.After(a.Money.Now.Time) {
-			left -= a.chargedFor(t, start)
+			left = left.Minus(a.chargedFor(t, start))
 			for _, c := range charged {
-				left -= a.Money.Within(c, start, end)
+				left = left.Minus(a.Money.Within(c, start, end))
 			}
 		} else {
-			left -= t.month
+			left = left.Minus(t.month.Micro())
 		}
 		for _, c := range booked {
-			left -= a.Money.Within(c, start, end)
+			left = left.Minus(a.Money.Within(c, start, end))
 		}
 		until := end
 		if to.Before(end.Time) {

@@ -80,10 +80,10 @@ func (a *Accounts) LimitsOf(t *Tenant, seconds int64, now v1alpha1.Time, borrow 
 		return l
 	}
 	if t.maxHourly < quantity.Unlimited {
-		l.Hourly = t.maxHourly - t.hourly - t.kept.hourly
+		l.Hourly = t.maxHourly.Minus(t.hourly.Micro()).Minus(t.kept.hourly.Micro())
 	}
 	if t.LimitedMonthly() {
-		l.Monthly = t.maxMonthly - t.month - t.kept.month
+		l.Monthly = t.maxMonthly.Minus(t.month.Micro()).Minus(t.kept.month.Micro())
 		_, end := a.Money.Books.MonthBounds(now)
 		l.Seconds = int64(end.Sub(now.Time).Seconds())
 		if seconds > 0 {

@@ -14,13 +14,13 @@ import (
 // by must hold as long as it is kept.
 type Standing struct {
 	tenants map[string]*standing
-	hourly  quantity.Micro
+	hourly  quantity.Total
 }
 
 // standing is one tenant's.
 type standing struct {
 	contracts []*v1alpha1.Contract // by name
-	peak      quantity.Micro
+	peak      quantity.Total
 }
 
 // NewStanding is that of an empty ledger.
@@ -36,14 +36,14 @@ func (s *Standing) Of(tenant string) []*v1alpha1.Contract {
 
 // Hourly is what the charged contracts of all tenants cost an hour outside of
 // price windows.
-func (s *Standing) Hourly() quantity.Micro { return s.hourly }
+func (s *Standing) Hourly() quantity.Micro { return s.hourly.Micro() }
 
 // peak is what a tenant's contracts cost an hour at their highest price.
-func (s *Standing) peak(tenant string) quantity.Micro {
+func (s *Standing) peak(tenant string) quantity.Total {
 	if t := s.tenants[tenant]; t != nil {
 		return t.peak
 	}
-	return 0
+	return quantity.Total{}
 }
 
 // Add counts a contract in, unless its phase is not charged.
@@ -58,8 +58,8 @@ func (s *Standing) Add(c *v1alpha1.Contract, m *Money) {
 	}
 	at, _ := t.find(c)
 	t.contracts = slices.Insert(t.contracts, at, c)
-	t.peak += m.Peak(c)
-	s.hourly += m.hourly(c)
+	t.peak = t.peak.Plus(m.Peak(c))
+	s.hourly = s.hourly.Plus(m.hourly(c))
 }
 
 // Remove counts a contract out that was counted in as it is.
@@ -73,8 +73,8 @@ func (s *Standing) Remove(c *v1alpha1.Contract, m *Money) {
 		return
 	}
 	t.contracts = slices.Delete(t.contracts, at, at+1)
-	t.peak -= m.Peak(c)
-	s.hourly -= m.hourly(c)
+	t.peak = t.peak.Minus(m.Peak(c))
+	s.hourly = s.hourly.Minus(m.hourly(c))
 }
 
 func (t *standing) find(c *v1alpha1.Contract) (int, bool) {

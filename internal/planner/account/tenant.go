@@ -29,7 +29,7 @@ type Tenant struct {
 	// hourly is the highest price of all charged contracts; month is
 	// what the calendar month has cost, and will if they all run on; spent of that
 	// is gone already.
-	hourly, month, spent quantity.Micro
+	hourly, month, spent quantity.Total
 	// later is what the round has charged of months to come (Spend), charged what the ledger
 	// says of them, made on first use.
 	later, charged map[string]quantity.Micro
@@ -100,7 +100,7 @@ type Budget struct {
 
 // Budget is the tenant's.
 func (t *Tenant) Budget() Budget {
-	b := Budget{Hourly: t.hourly, MaxHourly: t.maxHourly, Spent: t.spent, Month: t.month, MaxMonthly: t.maxMonthly, AtLimit: t.atLimit}
+	b := Budget{Hourly: t.hourly.Micro(), MaxHourly: t.maxHourly, Spent: t.spent.Micro(), Month: t.month.Micro(), MaxMonthly: t.maxMonthly, AtLimit: t.atLimit}
 	if b.AtLimit == "" {
 		b.AtLimit = AtLimitStop
 	}

@@ -33,9 +33,9 @@ func (a *Accounts) Text(t *Tenant, limit string) string {
 		slices.Sort(parts)
 		return fmt.Sprintf("tenant %s holds %s of its quota", t.Name, strings.Join(parts, ", ")) + t.restText()
 	case BudgetHourly:
-		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.Name, t.hourly.Text(), t.maxHourly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.hourly.Text())
+		return fmt.Sprintf("tenant %s spends %s of %s %s/h", t.Name, t.hourly.Micro().Text(), t.maxHourly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.hourly.Micro().Text())
 	case BudgetMonthly:
-		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.Name, t.month.Text(), t.maxMonthly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.month.Text())
+		return fmt.Sprintf("tenant %s has spent and holds %s of %s %s this month", t.Name, t.month.Micro().Text(), t.maxMonthly.Text(), a.Money.Books.Currency) + t.keptText(t.kept.month.Micro().Text())
 	}
 	return ""
 }
@@ -135,5 +135,5 @@ func (b *Budget) Warning(forecast quantity.Micro, currency string) string {
 // ones hold, owe and may the same.
 func (t *Tenant) String() string {
 	return fmt.Sprintf("%s holds %+v, leaving %+v, %d of %d an hour, %d with %d spent of %d this month, charged %v of later ones, keeps %+v, %d an hour, %d this month",
-		t.Name, t.totals, t.leaving, t.hourly, t.maxHourly, t.month, t.spent, t.maxMonthly, t.later, t.kept.totals, t.kept.hourly, t.kept.month)
+		t.Name, t.totals, t.leaving, t.hourly.Micro(), t.maxHourly, t.month.Micro(), t.spent.Micro(), t.maxMonthly, t.later, t.kept.totals, t.kept.hourly.Micro(), t.kept.month.Micro())
 }

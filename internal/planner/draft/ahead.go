@@ -129,7 +129,7 @@ func (r Axis) BookedCost(tenant string, from, to v1alpha1.Time) (sum quantity.Mi
 	}
 	m := r.money()
 	for _, c := range r.bookingsOf(tenant) {
-		sum += m.Within(c, from, to)
+		sum = sum.Plus(m.Within(c, from, to))
 	}
 	return sum
 }

@@ -141,4 +141,7 @@ const (
 	// RulesLastRoom: consolidation leaves room for each kind of request that is asked for
 	// (package consolidate).
 	RulesLastRoom = 23
+	// RulesPricesCounted: an offer with a price that is higher than is counted is not sold,
+	// where it was sold for less than it states (package tariff).
+	RulesPricesCounted = 23
 )

@@ -29,6 +29,8 @@ type Facts struct {
 	// Asked and GrowthApart: what came with draft.RulesAsked, and with
 	// draft.RulesGrowthApart, holds.
 	Asked, GrowthApart bool
+	// PricesCounted: what came with draft.RulesPricesCounted.
+	PricesCounted bool
 	// ProfilesAlike: a MIG profile is one however it is written (draft.RulesProfilesAlike).
 	ProfilesAlike bool
 	// LooksAhead: cards sold in parts are scored by what several requests would leave

@@ -35,7 +35,7 @@ func (m *Matcher) TariffOf(o *inventory.Offer) *Tariff {
 }
 
 func (m *Matcher) newTariff(p *v1alpha1.Price) *Tariff {
-	return tariff.New(&tariff.Terms{Books: m.facts.Books, Names: m.facts.Names, Now: m.facts.Now}, p)
+	return tariff.New(&tariff.Terms{Books: m.facts.Books, Names: m.facts.Names, Now: m.facts.Now, Counted: m.facts.PricesCounted}, p)
 }
 
 // quoteFor prices a size in a class; ok is false when the class is not sold

@@ -51,10 +51,10 @@ func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except [
 		if slices.Contains(except, c) {
 			continue
 		}
-		hourly += r.Peak(c) + r.transferOf(c)
+		hourly = hourly.Plus(r.Peak(c)).Plus(r.transferOf(c))
 		if !c.Spec.Term.End.IsZero() {
-			ahead += r.InFleet(r.Books.HoldUntil(c.Spec.Price, r.Now, c.Spec.Term.End, c.Spec.Term.End), c.Spec.Price.Currency)
-			ahead += r.transferOf(c).ForSeconds(int64(c.Spec.Term.End.Sub(r.Now.Time).Seconds()))
+			ahead = ahead.Plus(r.InFleet(r.Books.HoldUntil(c.Spec.Price, r.Now, c.Spec.Term.End, c.Spec.Term.End), c.Spec.Price.Currency))
+			ahead = ahead.Plus(r.transferOf(c).ForSeconds(int64(c.Spec.Term.End.Sub(r.Now.Time).Seconds())))
 		}
 	}
 	if b.MaxHourly != nil {
@@ -68,7 +68,7 @@ func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except [
 		p.PerGPU = r.InFleet(*b.MaxHourlyPerGPU, b.Currency)
 	}
 	if b.MaxTotal != nil {
-		p.Total = r.InFleet(*b.MaxTotal, b.Currency) - ahead - draft.OnAxis(&r.Draft).SpentOn(j)
+		p.Total = r.InFleet(*b.MaxTotal, b.Currency).Minus(ahead).Minus(draft.OnAxis(&r.Draft).SpentOn(j))
 	}
 	return p
 }

@@ -5,6 +5,7 @@
 //	names.go	the resources of a round by number, each name numbered once
 //	vector.go	an amount for each numbered resource
 //	money.go	Micro, which every hourly price of a contract is exact in
+//	total.go	sums of any number of Micros, which must not wrap
 //	wide.go	128-bit sums, for prices before they are rounded
 //
 // A round compares the amounts of thousands of offers with those of thousands of

@@ -1,6 +1,8 @@
 package tariff
 
 import (
+	"fmt"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -130,6 +132,9 @@ type Terms struct {
 	Names *quantity.Names
 	// Now is the instant for which rates are looked up.
 	Now v1alpha1.Time
+	// Counted: a price beyond what is counted is none (draft.RulesPricesCounted). Else it is
+	// the most that is counted.
+	Counted bool
 }
 
 // New is the tariff of a price; nil is none.
@@ -163,7 +168,40 @@ func New(x *Terms, p *v1alpha1.Price) *Tariff {
 	for _, w := range p.Windows {
 		t.windows = append(t.windows, tariffWindow{w.Window, x.prices(p.PerHour, w.PerHour, factor)})
 	}
+	if x.Counted {
+		t.why = x.beyond(p, factor)
+	}
 	return t
+}
+
+// MostUnit is the highest price of a unit an hour that is counted, in the fleet's currency.
+const MostUnit = 4_000_000
+
+// beyond says that a price has one that is higher than is counted, "" for none.
+func (x *Terms) beyond(p *v1alpha1.Price, factor v1alpha1.Decimal) string {
+	most := v1alpha1.DecimalFromInt(MostUnit)
+	lists := []v1alpha1.UnitPrices{p.PerHour, p.Spot}
+	if p.Flat != nil {
+		lists = append(lists, v1alpha1.UnitPrices{"flat": *p.Flat})
+	}
+	if p.Reserved != nil {
+		lists = append(lists, p.Reserved.UnitPrices)
+	}
+	for i := range p.Windows {
+		lists = append(lists, p.Windows[i].PerHour)
+	}
+	high := ""
+	for _, list := range lists {
+		for name, d := range list {
+			if d.Mul(factor).Cmp(most) > 0 && (high == "" || name < high) {
+				high = name
+			}
+		}
+	}
+	if high == "" {
+		return ""
+	}
+	return fmt.Sprintf("its price of %s is over %d %s an hour, more than is counted; state prices, and the fleet's currency, in a larger one", high, MostUnit, x.Books.Currency)
 }
 
 // prices converts prices, those of over in place of base's key by key.
@@ -198,7 +236,7 @@ func (x *Terms) prices(base, over v1alpha1.UnitPrices, factor v1alpha1.Decimal) 
 // one converts nothing.
 var one = v1alpha1.DecimalFromInt(1)
 
-// Pico is d × factor in 10⁻¹². Prices above nine millions a unit saturate.
+// Pico is d × factor in 10⁻¹². Prices above 4.6 millions a unit saturate.
 func Pico(d, factor v1alpha1.Decimal) int64 {
 	if factor.Cmp(one) != 0 { // a price in another currency than the fleet's
 		d = d.Mul(factor)

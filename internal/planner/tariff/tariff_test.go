@@ -2,11 +2,13 @@ package tariff
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
@@ -33,4 +35,51 @@ func TestHourlyIsExact(t *testing.T) {
 			t.Fatalf("%s, want %s", got, text)
 		}
 	})
+}
+
+// A price is never counted as less than it states: one that cannot be counted is none,
+// with its reason, and a higher one is never less.
+func TestNew_PricesThatCannotBeCounted(t *testing.T) {
+	gpu := func(text string) *v1alpha1.Price {
+		return &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal(text)}}
+	}
+	last := int64(0)
+	for _, text := range []string{"0", "3999999.999999", "4000000", "4611687", "5000000", "9223372", "9223373", "10000000", "999999999999999999"} {
+		if n := Pico(v1alpha1.MustDecimal(text), one); n < last {
+			t.Errorf("%s counts as %d, less than what is below it, %d", text, n, last)
+		} else {
+			last = n
+		}
+	}
+	flat, rial := v1alpha1.MustDecimal("24000000"), gpu("5")
+	rial.Currency = "EUR"
+	terms := func(counted bool) *Terms {
+		return &Terms{Names: quantity.NewNames("capacity."), Counted: counted, Books: ledger.Books{
+			Currency: "IRR", Rates: []v1alpha1.Rate{{From: "EUR", To: "IRR", Rate: v1alpha1.MustDecimal("1150000")}},
+		}}
+	}
+	with := func(change func(p *v1alpha1.Price)) *v1alpha1.Price {
+		p := gpu("1")
+		change(p)
+		return p
+	}
+	high := v1alpha1.UnitPrices{"cpu": v1alpha1.MustDecimal("999999999999999999")}
+	for name, tc := range map[string]struct {
+		price *v1alpha1.Price
+		of    string // what is too high, "" for none
+	}{
+		"ordinary": {gpu("2.80"), ""}, "the most": {gpu("4000000"), ""}, "more": {gpu("4000000.01"), "gpu"},
+		"by a rate": {rial, "gpu"}, "flat": {&v1alpha1.Price{Flat: &flat}, "flat"},
+		"spot":     {with(func(p *v1alpha1.Price) { p.Spot = high }), "cpu"},
+		"reserved": {with(func(p *v1alpha1.Price) { p.Reserved = &v1alpha1.ReservedPrice{UnitPrices: high} }), "cpu"},
+		"window":   {with(func(p *v1alpha1.Price) { p.Windows = []v1alpha1.PriceWindow{{PerHour: high}} }), "cpu"},
+	} {
+		why := New(terms(true), tc.price).Why()
+		if (why == "") != (tc.of == "") || tc.of != "" && !strings.HasPrefix(why, "its price of "+tc.of+" is over 4000000 IRR an hour") {
+			t.Errorf("%s: got %q", name, why)
+		}
+		if why := New(terms(false), tc.price).Why(); why != "" {
+			t.Errorf("%s, by the rules of before: got %q", name, why)
+		}
+	}
 }
