@@ -18,6 +18,12 @@ type GitServer struct{ Name, Refs, Pack string }
 // Endless stands before what a server sends until nobody listens any more.
 const Endless = "\xff\xffendless\xff\xff"
 
+// helloName is git's name of the file "hello".
+var helloName = func() string {
+	sum := sha1.Sum([]byte("blob 5\x00hello")) //nolint:gosec // git's
+	return string(sum[:])
+}()
+
 // pkt is a line of git's protocol.
 func pkt(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
@@ -91,6 +97,17 @@ func GitServers() []GitServer {
 		{"shallow-endless", main[:len(main)-4] + Endless + pkt("shallow "+someCommit+"\n"), ""}, {"html-endless", Endless + "<p>", ""}, {"acks-endless", main, Endless + pkt("ACK "+someCommit+"\n")},
 		{"bands-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + pkt("\x01"+strings.Repeat("x", 60_000))},
 		{"objects-endless", main, pkt("NAK\n") + pkt("\x01PACK\x00\x00\x00\x02\xff\xff\xff\xff") + Endless + pkt("\x01"+strings.Repeat("\x31\x78\x9c\xab\x00\x00\x00\x79\x00\x79", 6_000))},
+		{"pack-thin", main, banded(packOf(1, "\x74"+strings.Repeat("\x5a", 20)+packed(3, 4, []byte("\x05\x05\x90\x05"))[1:]))}, {"pack-thin-known", main, banded(packOf(2, blob, packed(7, 4, nil)[:1]+helloName+packed(3, 4, []byte("\x05\x05\x90\x05"))[1:]))},
+		{"pack-trailing", main, banded(packOf(1, blob) + strings.Repeat("x", 1<<20))}, {"pack-twice", main, banded(packOf(1, blob) + packOf(1, blob))}, {"pack-version", main, banded("PACK\x00\x00\x00\x09\x00\x00\x00\x01" + blob)},
+		{"pack-self", main, banded(packOf(1, "\x64\x00"+packed(3, 4, []byte("\x05\x05\x90\x05"))[1:]))}, {"pack-unbanded", main, pkt("NAK\n") + packOf(1, blob)}, {"pack-shallow", main, pkt("shallow "+someCommit+"\n") + "0000" + banded(packOf(1, blob))},
+		{"pack-tag", main, banded(packOf(1, packed(4, 5, []byte("hello"))))}, {"pack-tree", main, banded(packOf(1, packed(2, 40, []byte("100644 ../x\x00aaaaaaaaaaaaaaaaaaaa40000 .git\x00"))))}, {"pack-commit", main, banded(packOf(1, packed(1, 5, []byte("tree "))))},
+		{"version-2", pkt("# service=git-upload-pack\n") + "0000" + pkt("version 2\n") + pkt("ls-refs=unborn\n") + pkt("fetch=shallow wait-for-done filter\n") + "0000", ""}, {"sha256", pkt("# service=git-upload-pack\n") + "0000" + pkt(someCommit+someCommit[:24]+" refs/heads/main\x00object-format=sha256\n") + "0000", ""},
+		{"symref-circle", pkt("# service=git-upload-pack\n") + "0000" + pkt(someCommit+" HEAD\x00symref=HEAD:HEAD symref=HEAD:refs/heads/main symref=refs/heads/main:HEAD symref=:\n") + pkt(someCommit+" refs/heads/main\n") + "0000", ""},
+		{"symrefs-many", pkt("# service=git-upload-pack\n") + "0000" + pkt(someCommit+" HEAD\x00"+strings.Repeat("symref=HEAD:refs/heads/main ", 2_300)+"\n") + "0000", ""},
+		{"peeled-alone", advertised("refs/tags/v1^{}", "refs/heads/main^{}", "refs/heads/main"), ""}, {"zero", strings.ReplaceAll(advertised("refs/heads/main"), someCommit, strings.Repeat("0", 40)), ""}, {"no-refs", pkt("# service=git-upload-pack\n") + "0000" + pkt(strings.Repeat("0", 40)+" capabilities^{}\x00side-band-64k\n") + "0000", ""},
+		{"shallow-advertised", main[:len(main)-4] + strings.Repeat(pkt("shallow "+someCommit+"\n"), 50_000) + "0000", ""}, {"words-without-end-of-line", pkt("# service=git-upload-pack") + "0000" + pkt(someCommit+" refs/heads/main\x00") + "0000", ""},
+		{"flushes-endless", main[:len(main)-4] + Endless + "0000", Endless + "0000"}, {"pkts-empty-endless", main, Endless + "0004"},
+
 		{"naks", main, strings.Repeat(pkt("NAK\n"), 100_000)}, {"shallow", main, strings.Repeat(pkt("shallow "+someCommit+"\n"), 50_000)},
 	}
 }
