@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fields"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
@@ -248,6 +249,12 @@ func decideNamespace(k key, want *object, live *unstructured.Unstructured, ours,
 		return decision{wait: true}
 	}
 	return decision{steps: []step{{verb: verbLetGo, key: k}}}
+}
+
+// asWanted reports whether a live object is what was applied last: it carries
+// the hash of the wanted one, and every wanted field still has its value.
+func asWanted(want *object, live *unstructured.Unstructured) bool {
+	return live != nil && live.GetAnnotations()[want.applied] == want.hash && fields.Covered(live.Object, want.u.Object)
 }
 
 func terminating(u *unstructured.Unstructured) bool {

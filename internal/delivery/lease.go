@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fields"
 	"github.com/fleetbroker/fleetbroker/internal/leaselock"
 )
 
@@ -255,7 +256,7 @@ func (c *conn) applyParent(ctx context.Context, parent *unstructured.Unstructure
 	configMaps := c.dynamic.Resource(gvr("", "v1", "configmaps")).Namespace(parent.GetNamespace())
 	return c.call(ctx, func(ctx context.Context) error {
 		live, err := configMaps.Get(ctx, parent.GetName(), metav1.GetOptions{})
-		if err == nil && covers(live.Object, parent.Object) {
+		if err == nil && fields.Covered(live.Object, parent.Object) {
 			return nil
 		}
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetbroker/fleetbroker/internal/delivery/fields"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -18,7 +19,7 @@ func (w *worker) decidePolicy(k key, want *object, live *unstructured.Unstructur
 	switch {
 	case want == nil && live != nil && w.guarded() && (w.ours(live) || manifests.OwnPolicy(w.own.Fleet, k.Name)):
 		return decision{trouble: fmt.Sprintf("%s is no longer rendered: once what is rendered stands, delete it by hand: kubectl delete %s %s", k, strings.ToLower(string(k.Kind)), k.Name)}
-	case want == nil || live != nil && !terminating(live) && covers(live.Object["spec"], want.u.Object["spec"]):
+	case want == nil || live != nil && !terminating(live) && fields.Covered(live.Object["spec"], want.u.Object["spec"]):
 		return decision{}
 	}
 	return decideObject(k, want, live, true, false)
