@@ -96,6 +96,7 @@ func GitServers() []GitServer {
 		{"refs-endless", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/b\n"), ""}, {"refs-endless-names", main[:len(main)-4] + Endless + pkt(someCommit+" refs/heads/"+strings.Repeat("x", 60_000)+"\n"), ""},
 		{"shallow-endless", main[:len(main)-4] + Endless + pkt("shallow "+someCommit+"\n"), ""}, {"html-endless", Endless + "<p>", ""}, {"acks-endless", main, Endless + pkt("ACK "+someCommit+"\n")},
 		{"bands-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + pkt("\x01"+strings.Repeat("x", 60_000))},
+		{"bands-words-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + strings.Repeat(pkt("\x02still counting\r"), 1_000)}, {"bands-empty-endless", main, pkt("NAK\n") + pkt("\x01PACK") + Endless + strings.Repeat(pkt("\x01"), 1_000)},
 		{"objects-endless", main, pkt("NAK\n") + pkt("\x01PACK\x00\x00\x00\x02\xff\xff\xff\xff") + Endless + pkt("\x01"+strings.Repeat("\x31\x78\x9c\xab\x00\x00\x00\x79\x00\x79", 6_000))},
 		{"pack-thin", main, banded(packOf(1, "\x74"+strings.Repeat("\x5a", 20)+packed(3, 4, []byte("\x05\x05\x90\x05"))[1:]))}, {"pack-thin-known", main, banded(packOf(2, blob, packed(7, 4, nil)[:1]+helloName+packed(3, 4, []byte("\x05\x05\x90\x05"))[1:]))},
 		{"pack-trailing", main, banded(packOf(1, blob) + strings.Repeat("x", 1<<20))}, {"pack-twice", main, banded(packOf(1, blob) + packOf(1, blob))}, {"pack-version", main, banded("PACK\x00\x00\x00\x09\x00\x00\x00\x01" + blob)},

@@ -7,5 +7,8 @@
 // It asks for multi_ack, without which Azure DevOps refuses, and has the library let it pass
 // (a variable of it, set once at the start of the program).
 //
+// An answer's words next to its pack are bounded: a server that says more than it sends is
+// given up.
+//
 // gitrepo calls it for each fetch. It is pure.
 package upload
