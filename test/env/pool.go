@@ -100,10 +100,15 @@ func (p *Pool) Return(c *Cluster) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := c.restore(ctx); err != nil {
-		return errors.Join(fmt.Errorf("take back what was left in cluster %s: %w", c.Name, err), c.Stop())
+	for left := true; left; { // what was on its way may have come after the first look
+		var err error
+		if left, err = c.restore(ctx); err != nil {
+			return errors.Join(fmt.Errorf("take back what was left in cluster %s: %w", c.Name, err), c.Stop())
+		}
+		if left {
+			<-time.After(settling)
+		}
 	}
-	<-time.After(settling)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, c)
@@ -154,35 +159,38 @@ func (c *Cluster) stored(ctx context.Context, values bool) (map[string]row, erro
 	}
 }
 
-// restore makes etcd's content what it was when the cluster stood.
-func (c *Cluster) restore(ctx context.Context) error {
+// restore makes etcd's content what it was when the cluster stood, and reports whether it
+// was anything else.
+func (c *Cluster) restore(ctx context.Context) (left bool, err error) {
 	now, err := c.stored(ctx, false)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for key := range now {
 		if _, stood := c.stood[key]; stood {
 			continue
 		}
+		left = true
 		if err := c.etcdCall(ctx, "/v3/kv/deleterange", map[string]any{"key": encoded(key)}, nil); err != nil {
-			return err
+			return left, err
 		}
 	}
 	for key, was := range c.stood {
 		if is, there := now[key]; there && is.revision == was.revision {
 			continue
 		}
+		left = true
 		var put etcdHeader
 		if err := c.etcdCall(ctx, "/v3/kv/put", map[string]any{"key": encoded(key), "value": was.value}, &put); err != nil {
-			return err
+			return left, err
 		}
 		revision, err := strconv.ParseInt(put.Header.Revision, 10, 64)
 		if err != nil {
-			return fmt.Errorf("etcd gave a revision %q: %w", put.Header.Revision, err)
+			return left, fmt.Errorf("etcd gave a revision %q: %w", put.Header.Revision, err)
 		}
 		c.stood[key] = row{value: was.value, revision: revision}
 	}
-	return nil
+	return left, nil
 }
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
