@@ -252,7 +252,7 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 	if err != nil || f.broken {
 		return err
 	}
-	stream, err := kustomize.Build(files, root)
+	stream, err := kustomize.Build(files, root, kustomize.OfIntents)
 	var refused *kustomize.Refusal
 	switch {
 	case errors.As(err, &refused):

@@ -48,7 +48,7 @@ func TestEmptyDirectoriesStayWhereTheyAreFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, form := range [][]byte{text, again} {
-				built, err := kustomize.Build(map[string][]byte{"kustomization.yaml": form}, "")
+				built, err := kustomize.Build(map[string][]byte{"kustomization.yaml": form}, "", kustomize.OfOverlay)
 				if err != nil || strings.TrimSpace(string(built)) != "" {
 					t.Errorf("delivery %q: %s builds %q, %v", delivery, file, built, err)
 				}
@@ -70,7 +70,7 @@ func TestKustomizeChangesNothing(t *testing.T) {
 		if strings.HasSuffix(name, kustomizationFile) {
 			continue
 		}
-		built, err := kustomize.Build(map[string][]byte{"kustomization.yaml": []byte("resources: [it.yaml]\n"), "it.yaml": text}, "")
+		built, err := kustomize.Build(map[string][]byte{"kustomization.yaml": []byte("resources: [it.yaml]\n"), "it.yaml": text}, "", kustomize.OfOverlay)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func buildOverlay(consumer string, rendered, overlay map[string][]byte) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	out, err := kustomize.Build(files, target)
+	out, err := kustomize.Build(files, target, kustomize.OfOverlay)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestSim(t *testing.T) {
 	if total.Checked == 0 && failed == 0 {
 		t.Error("no plan was checked against one from nothing")
 	}
-	if total.Remapped == 0 && failed == 0 && total.Played >= 100 {
+	if total.Remapped == 0 && failed == 0 && total.Played >= 300 {
 		t.Error("no part of a contract was given another node")
 	}
 	if (total.Stills == 0 || total.Refused == 0) && failed == 0 && total.Played >= 100 {

@@ -76,7 +76,7 @@ func TestHostileKustomizationsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
-				_, err := Build(tc.files, tc.dir)
+				_, err := Build(tc.files, tc.dir, OfIntents)
 				var refused *Refusal
 				if !errors.As(err, &refused) || !strings.HasPrefix(err.Error(), tc.want) {
 					t.Errorf("got %v, want %s", err, tc.want)
@@ -89,10 +89,10 @@ func TestHostileKustomizationsAreRefused(t *testing.T) {
 // What counts let through is built within the bounds of the child.
 func TestWhatCountsLetThroughIsBuilt(t *testing.T) {
 	bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
-		if out, err := Build(copying(10), "d"); err != nil || !strings.Contains(string(out), "text: x") {
+		if out, err := Build(copying(10), "d", OfIntents); err != nil || !strings.Contains(string(out), "text: x") {
 			t.Errorf("ten copies: %q, %v", out, err)
 		}
-		out, err := Build(doubling(7), "l7")
+		out, err := Build(doubling(7), "l7", OfIntents)
 		if n := strings.Count(string(out), "kind: ConfigMap"); err != nil || n != 128 {
 			t.Errorf("%d objects, %v", n, err)
 		}
@@ -105,7 +105,7 @@ func TestDeathsAreNotRepeated(t *testing.T) {
 	bounded.Run(t, bounded.Bounds{CPU: 10 * time.Second}, func(t *testing.T) {
 		var last error
 		for n := range 1_000 {
-			_, err := Build(bomb, "d")
+			_, err := Build(bomb, "d", OfIntents)
 			var death *child.Death
 			if !errors.As(err, &death) || !death.Convicts || n > 0 && err.Error() != last.Error() {
 				t.Fatalf("build %d: got %v after %v", n, err, last)
@@ -114,7 +114,7 @@ func TestDeathsAreNotRepeated(t *testing.T) {
 		}
 		other := maps.Clone(bomb)
 		other["d/kustomization.yaml"] = []byte("resources: [a.yaml]\n")
-		if _, err := Build(other, "d"); err != nil {
+		if _, err := Build(other, "d", OfIntents); err != nil {
 			t.Errorf("another of the same directory: %v", err)
 		}
 	})
@@ -126,7 +126,7 @@ func TestDeathOfTheChildIsNoVerdict(t *testing.T) {
 	bounded.Run(t, bounded.Bounds{}, func(t *testing.T) {
 		var first error
 		for range 2 {
-			_, err := Build(bomb, "d")
+			_, err := Build(bomb, "d", OfIntents)
 			var death *child.Death
 			if !errors.As(err, &death) || !death.Convicts || !strings.Contains(err.Error(), "more than 256 MiB of memory") {
 				t.Fatalf("got %v", err)
@@ -136,7 +136,7 @@ func TestDeathOfTheChildIsNoVerdict(t *testing.T) {
 			} else if first.Error() != err.Error() {
 				t.Errorf("two deaths have different reasons: %v, %v", first, err)
 			}
-			if out, err := Build(doubling(1), "l1"); err != nil || !strings.Contains(string(out), "name: a-a") {
+			if out, err := Build(doubling(1), "l1", OfIntents); err != nil || !strings.Contains(string(out), "name: a-a") {
 				t.Fatalf("after a death: %q, %v", out, err)
 			}
 		}

@@ -40,8 +40,8 @@ func refusal(file, format string, args ...any) *Refusal {
 // Build builds the kustomization in dir of files, which are by slash-separated
 // path, and returns a YAML stream. Nothing but files is read. An error is a
 // *Refusal, or a *child.Death when it is not known what the files make.
-func Build(files map[string][]byte, dir string) ([]byte, error) {
-	s, err := prepare(files, dir)
+func Build(files map[string][]byte, dir string, most Work) ([]byte, error) {
+	s, err := prepare(files, dir, most)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Build(files map[string][]byte, dir string) ([]byte, error) {
 
 // prepare reads the files strictly, checks what they name and counts what they
 // would make.
-func prepare(files map[string][]byte, dir string) (*set, error) {
+func prepare(files map[string][]byte, dir string, most Work) (*set, error) {
 	s, err := read(files)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func prepare(files map[string][]byte, dir string) (*set, error) {
 			}
 		}
 	}
-	return s, s.bounded(dir)
+	return s, s.bounded(dir, most)
 }
 
 // here builds in this process: it is what the child does.
@@ -141,21 +141,11 @@ func (s *set) check(name string) error {
 			return refusal(name, "%q is not a file or directory of this repository, and remote ones are not fetched", resource)
 		}
 	}
-	operations := len(k.Patches) + len(k.PatchesStrategicMerge) + len(k.PatchesJson6902) + len(k.Replacements) + len(k.Vars) //nolint:staticcheck // old files use them
-	copies := 0
-	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old files use them
-		text := []byte(p.Patch)
-		if p.Path != "" {
-			text = s.files[path.Join(path.Dir(name), p.Path)]
-		}
-		copies += copiesIn(text)
+	l, err := s.weigh(path.Dir(name), &k, fields)
+	if err != nil {
+		return refusal(name, "%v", err)
 	}
-	s.loads[path.Dir(name)] = load{
-		refs:       slices.Concat(k.Resources, k.Components, k.Bases), //nolint:staticcheck // old files use bases
-		made:       len(k.ConfigMapGenerator) + len(k.SecretGenerator),
-		operations: operations + 1,
-		copies:     copies,
-	}
+	s.loads[path.Dir(name)] = l
 	return nil
 }
 

@@ -42,7 +42,7 @@ func TestBuild(t *testing.T) {
 				"base/kustomization.yaml":             []byte("resources: [a.yaml]\n"),
 				"base/a.yaml":                         []byte(configMap),
 				"d/github.com/a/b/kustomization.yaml": []byte("resources: []\n"),
-			}, "d")
+			}, "d", OfIntents)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s: got %v, want %q", tc.reason, err, tc.err)
@@ -77,7 +77,7 @@ func TestBuild_AsksNoServer(t *testing.T) {
 		"resources: [a.yaml]\ncrds: ['%s/crds']\n",
 		"resources: [a.yaml]\nconfigurations: ['%s/configurations']\n",
 	} {
-		_, err := Build(map[string][]byte{"d/kustomization.yaml": fmt.Appendf(nil, k, server.URL), "d/a.yaml": []byte(configMap)}, "d")
+		_, err := Build(map[string][]byte{"d/kustomization.yaml": fmt.Appendf(nil, k, server.URL), "d/a.yaml": []byte(configMap)}, "d", OfIntents)
 		var refused *Refusal
 		if !errors.As(err, &refused) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: got %v, want a refusal", k, err)
@@ -88,7 +88,7 @@ func TestBuild_AsksNoServer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing is fetched here") {
 		t.Errorf("unchecked: got %v", err)
 	}
-	out, err := Build(map[string][]byte{"d/kustomization.yaml": []byte("configMapGenerator: [{name: x, files: [k=a.yaml], literals: ['see=https://example.org']}]\n"), "d/a.yaml": []byte(configMap)}, "d")
+	out, err := Build(map[string][]byte{"d/kustomization.yaml": []byte("configMapGenerator: [{name: x, files: [k=a.yaml], literals: ['see=https://example.org']}]\n"), "d/a.yaml": []byte(configMap)}, "d", OfIntents)
 	if err != nil || !strings.Contains(string(out), "https://example.org") {
 		t.Errorf("a literal: got %q, %v", out, err)
 	}
@@ -102,7 +102,7 @@ func TestBuildsTakeTurns(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if _, err := Build(files, "d"); err != nil {
+			if _, err := Build(files, "d", OfIntents); err != nil {
 				t.Error(err)
 			}
 		})

@@ -2,13 +2,9 @@ package kustomize
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"path"
 	"slices"
-	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 )
@@ -25,14 +21,22 @@ const (
 	// MaxLoads is how many times kustomizations may be loaded: one that is named
 	// by two others is loaded twice, and so is all below it.
 	MaxLoads = 1_000
-	// maxWork is the sum, over all that is loaded, of objects times objects and
-	// operations.
-	maxWork = 6_000_000
 	// maxCopies is how many operations of JSON patches may copy, over all that is
 	// loaded: each may make an object twice as large.
 	maxCopies = 10
 	// maxListed is how deep lists of objects may lie in lists.
 	maxListed = 4
+)
+
+// Work is what a build may cost by its count: about so many microseconds of processor
+// time, whatever the machine.
+type Work int64
+
+const (
+	// OfIntents is for a tenant's directory.
+	OfIntents Work = 5_500_000
+	// OfOverlay is for all manifests of a consumer.
+	OfOverlay Work = 9_000_000
 )
 
 // set is the files of a build as they are handed over.
@@ -41,22 +45,22 @@ type set struct {
 	dirs   map[string]bool
 	unread map[string]*Refusal // files that are no YAML, and not called as such
 	loads  map[string]load     // by directory
-	counts map[string]int      // objects by file
+	counts map[string]objects  // by file
 }
 
 // load is a kustomization as far as it is counted.
 type load struct {
-	refs       []string
-	made       int
-	operations int
-	copies     int
+	refs, components []string
+	made             objects // by generators
+	instructions     []instruction
+	work, copies     int // work of its generators
 }
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // read reads all files strictly.
 func read(files map[string][]byte) (*set, error) {
-	s := &set{files: map[string][]byte{}, dirs: map[string]bool{}, unread: map[string]*Refusal{}, loads: map[string]load{}, counts: map[string]int{}}
+	s := &set{files: map[string][]byte{}, dirs: map[string]bool{}, unread: map[string]*Refusal{}, loads: map[string]load{}, counts: map[string]objects{}}
 	size := 0
 	for _, name := range sorted(files) {
 		for d := path.Dir(name); !s.dirs[d]; d = path.Dir(d) {
@@ -65,10 +69,10 @@ func read(files map[string][]byte) (*set, error) {
 		if size += len(files[name]); size > MaxBytes || len(files) > MaxFiles {
 			return nil, refusal("", "the kustomization reads more than %d files or %d MiB; split it", MaxFiles, MaxBytes>>20)
 		}
-		text, objects, refused := canonical(name, files[name])
+		text, made, refused := canonical(name, files[name])
 		switch {
 		case refused == nil:
-			s.files[name], s.counts[name] = text, objects
+			s.files[name], s.counts[name] = text, made
 		case IsKustomization(name) || slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)):
 			return nil, refused
 		default:
@@ -88,124 +92,100 @@ func Plain(name string, text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// canonical is a file as a stream of JSON documents, and how many objects are in
-// it.
-func canonical(name string, text []byte) (out []byte, objects int, refused *Refusal) {
+// canonical is a file as a stream of JSON documents, and the objects in it.
+func canonical(name string, text []byte) (out []byte, made objects, refused *Refusal) {
 	fail := func(problems []strictyaml.Problem) *Refusal {
 		return &Refusal{File: name, Line: problems[0].Line, Column: problems[0].Column, Message: problems[0].Message}
 	}
 	sources, problems := strictyaml.Split(text)
 	if len(problems) > 0 {
-		return nil, 0, fail(problems)
+		return nil, objects{}, fail(problems)
 	}
 	for i, source := range sources {
 		doc, problems := strictyaml.Parse(source)
 		if len(problems) > 0 {
-			return nil, 0, fail(problems)
+			return nil, objects{}, fail(problems)
 		}
 		one, problems := doc.JSON()
 		if len(problems) > 0 {
-			return nil, 0, fail(problems)
+			return nil, objects{}, fail(problems)
 		}
 		if i > 0 {
 			out = append(out, "---\n"...)
 		}
 		out = append(append(out, one...), '\n')
-		objects += objectsIn(one, 0)
+		made.read(one, 0)
 	}
-	return out, objects, nil
-}
-
-// objectsIn is how many objects kustomize makes of a document: it takes lists
-// apart.
-func objectsIn(doc []byte, depth int) int {
-	var list struct {
-		Kind  any               `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	kind := ""
-	if json.Unmarshal(doc, &list) == nil {
-		kind, _ = list.Kind.(string)
-	}
-	if !strings.HasSuffix(kind, "List") || depth == maxListed {
-		return 1
-	}
-	n := 0
-	for _, item := range list.Items {
-		n += objectsIn(item, depth+1)
-	}
-	return max(n, 1)
-}
-
-// copiesIn is how many operations of a JSON patch copy; none where it is no list
-// of operations.
-func copiesIn(patch []byte) int {
-	var operations []struct {
-		Op string `json:"op"`
-	}
-	if err := yaml.Unmarshal(patch, &operations); err != nil {
-		return 0 // a strategic merge, or what kustomize refuses
-	}
-	n := 0
-	for _, o := range operations {
-		if o.Op == "copy" {
-			n++
-		}
-	}
-	return n
+	return out, made, nil
 }
 
 // total is what a directory's kustomization makes, with all below it.
-type total struct{ loads, objects, work, copies int }
+type total struct {
+	loads, work, copies int
+	made                objects
+	handed              []instruction // of a component, for who names it
+}
 
 // bounded refuses what makes too much, before anything is made.
-func (s *set) bounded(dir string) error {
-	const open = -1
-	known := map[string]total{}
-	var count func(d string) (total, error)
-	count = func(d string) (total, error) {
-		if t, ok := known[d]; ok {
-			if t.loads == open {
-				return t, refusal("", "the kustomization leads back to itself (over %s); remove one of the references", d)
-			}
-			return t, nil
-		}
-		known[d] = total{loads: open}
-		l := s.loads[d]
-		t := total{loads: 1, objects: l.made, copies: l.copies}
-		for _, ref := range l.refs {
-			target := path.Join(d, ref)
-			if _, ok := s.files[target]; ok {
-				t.objects += s.counts[target]
-			} else {
-				below, err := count(target)
-				if err != nil {
-					return t, err
-				}
-				t.loads, t.objects, t.work, t.copies = t.loads+below.loads, t.objects+below.objects, t.work+below.work, t.copies+below.copies
-			}
-			if err := t.refused(); err != nil { // here already: sums must not grow without end
-				return t, err
-			}
-		}
-		t.work += t.objects * (t.objects + l.operations)
-		known[d] = t
-		return t, t.refused()
-	}
-	_, err := count(path.Clean(cmp.Or(dir, ".")))
+func (s *set) bounded(dir string, most Work) error {
+	known := map[string]*total{}
+	_, err := s.count(path.Clean(cmp.Or(dir, ".")), int(most), known)
 	return err
 }
 
-func (t total) refused() error {
+// count is the total of one directory; known has those that were counted, and nil for
+// those that are being.
+func (s *set) count(d string, most int, known map[string]*total) (*total, error) {
+	if t, ok := known[d]; ok {
+		if t == nil {
+			return nil, refusal("", "the kustomization leads back to itself (over %s); remove one of the references", d)
+		}
+		return t, nil
+	}
+	known[d] = nil
+	l := s.loads[d]
+	t := &total{loads: 1, work: l.work + l.made.bytes*perByte, copies: l.copies}
+	t.made.add(l.made)
+	instructions := l.instructions
+	for i, ref := range append(l.refs[:len(l.refs):len(l.refs)], l.components...) {
+		target := path.Join(d, ref)
+		if _, ok := s.files[target]; ok {
+			t.made.add(s.counts[target])
+			t.work += s.counts[target].bytes * perByte
+		} else {
+			below, err := s.count(target, most, known)
+			if err != nil {
+				return nil, err
+			}
+			t.loads, t.work, t.copies = t.loads+below.loads, t.work+below.work, t.copies+below.copies
+			t.made.add(below.made)
+			if i >= len(l.refs) {
+				instructions = append(instructions[:len(instructions):len(instructions)], below.handed...)
+			}
+		}
+		if len(instructions) > maxInstructions {
+			return nil, refusal("", "the kustomization has more than %d patches and other instructions, with those of its components; split it", maxInstructions)
+		}
+		if err := t.refused(most); err != nil { // here already: sums must not grow without end
+			return nil, err
+		}
+	}
+	t.handed = instructions
+	t.work += t.made.work(instructions, most)
+	known[d] = t
+	return t, t.refused(most)
+}
+
+func (t *total) refused(most int) error {
 	switch {
 	case t.loads > MaxLoads:
 		return refusal("", "the kustomization loads more than %d others, those counted twice that two name; name each once", MaxLoads)
-	case t.objects > MaxObjects:
+	case t.made.n > MaxObjects:
 		return refusal("", "the kustomization makes more than %d objects; split it", MaxObjects)
 	case t.copies > maxCopies:
 		return refusal("", "the kustomization copies in more than %d operations of its patches, and each may make an object twice as large; write out what they copy", maxCopies)
-	case t.work > maxWork:
-		return refusal("", "the kustomization passes %d objects through too many layers and patches; split it", t.objects)
+	case t.work > most:
+		return refusal("", "the kustomization passes %d objects through too many layers and patches; split it, or let patches name what they change", t.made.n)
 	}
 	return nil
 }

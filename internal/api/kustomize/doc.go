@@ -9,8 +9,8 @@
 //   - What kustomize reads was read by strictyaml first and is handed over as
 //     JSON: both read the same, and nothing has aliases.
 //   - Counts alone decide what is refused (Refusal): files, bytes, kustomizations
-//     loaded, objects, and the work that they make. They are the same on every
-//     machine.
+//     loaded, objects, and the work that they and what is done to them make (work.go).
+//     They are the same on every machine.
 //   - The build runs in a process of its own with bounds (package child). That it
 //     dies is no verdict (child.Death): the caller decides what two deaths mean.
 //

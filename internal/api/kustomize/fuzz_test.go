@@ -40,7 +40,7 @@ func FuzzPlain(f *testing.F) {
 		}
 		n := 0
 		for _, count := range s.counts {
-			if n += count; count < 0 || n > len(text)*2+2 {
+			if n += count.n; count.n < 0 || n > len(text)*2+2 {
 				t.Fatalf("%d objects in %d bytes", n, len(text))
 			}
 		}

@@ -1,0 +1,277 @@
+package kustomize
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// What a build costs, in microseconds of processor time as measured on kustomize 5: each
+// object is compared with each other, each element of an instruction is looked for in each
+// object that the instruction is for, and a patch makes a text of the object and reads it
+// again.
+const (
+	perByte    = 3  // of an object that is read and written
+	perElement = 80 // of an instruction, for each object
+	perPatch   = 8  // elements that a patch costs besides its own
+	perEarlier = 6  // for each earlier instruction of an object, which remembers its names
+	perNamed   = 1  // for each object that a patch by name passes over
+	perLook    = 4  // for each element of a field of references, and each pair of objects
+	perLiteral = 5  // of a generator
+	// perSelector are the elements that one of a list's elements costs to find, as by
+	// `[name=x]`.
+	perSelector = 5
+	// Lists are searched from their beginning: what an element costs grows by one for so
+	// many others of its instruction, its generator, and its fields of references.
+	others, otherLiterals, otherReferences = 32, 50, 6
+	// For so many bytes of an object an element of a patch, another element, a look for
+	// names, and one that is configured cost one more.
+	patchBytes, otherBytes, lookBytes, configuredBytes = 3, 7, 12, 20
+	// bytesOf an element: a longer text counts as several.
+	bytesOf = 16
+	// maxInstructions of one kustomization with its components.
+	maxInstructions = 10_000
+)
+
+// objects are counted, with what tells the cost of changing them.
+type objects struct {
+	n, bytes  int
+	referring int // bytes of those of a kind in which kustomize looks for names
+	named     map[string]objects
+}
+
+// referrers are the kinds whose fields kustomize holds against all names after any
+// change, by its default configuration (nameReference).
+var referrers = []string{
+	"APIService", "ClusterRole", "ClusterRoleBinding", "CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Job",
+	"MutatingWebhookConfiguration", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicaSet",
+	"ReplicationController", "Role", "RoleBinding", "Service", "ServiceAccount", "StatefulSet", "StorageClass", "ValidatingWebhookConfiguration",
+}
+
+// read counts a document; lists are taken apart, as kustomize does.
+func (o *objects) read(doc []byte, depth int) {
+	var object struct {
+		Kind     any `json:"kind"`
+		Metadata struct {
+			Name any `json:"name"`
+		} `json:"metadata"`
+		Items []json.RawMessage `json:"items"`
+	}
+	kind, name := "", ""
+	if json.Unmarshal(doc, &object) == nil {
+		kind, _ = object.Kind.(string)
+		name, _ = object.Metadata.Name.(string)
+	}
+	if strings.HasSuffix(kind, "List") && depth < maxListed && len(object.Items) > 0 {
+		for _, item := range object.Items {
+			o.read(item, depth+1)
+		}
+		return
+	}
+	one := objects{n: 1, bytes: len(doc)}
+	if slices.Contains(referrers, kind) {
+		one.referring = len(doc)
+	}
+	o.add(objects{n: one.n, bytes: one.bytes, referring: one.referring, named: map[string]objects{name: one}})
+}
+
+// add counts others, too.
+func (o *objects) add(others objects) {
+	o.n, o.bytes, o.referring = o.n+others.n, o.bytes+others.bytes, o.referring+others.referring
+	for name, of := range others.named {
+		if o.named == nil {
+			o.named = map[string]objects{}
+		}
+		have := o.named[name]
+		o.named[name] = objects{n: have.n + of.n, bytes: have.bytes + of.bytes}
+	}
+}
+
+// called are those that one name may mean: their own may have been made longer since.
+func (o *objects) called(name string) (of objects) {
+	for own, has := range o.named {
+		if strings.Contains(name, own) {
+			of.n, of.bytes = of.n+has.n, of.bytes+has.bytes
+		}
+	}
+	return of
+}
+
+// work is what it costs to pass the objects through one kustomization, counted up to most.
+func (o *objects) work(instructions []instruction, most int) int {
+	n := o.n*o.n + o.referring/lookBytes*o.n
+	earlier := map[string]int{}
+	for _, i := range instructions {
+		of, bytes := *o, otherBytes
+		if i.patch {
+			bytes = patchBytes
+		}
+		if i.name != "" {
+			of = o.called(i.name)
+			n += perNamed * o.n
+		}
+		n += i.elements*(of.n*(perElement+i.elements/others)+of.bytes/bytes) + of.n*perEarlier*(earlier[""]+earlier[i.name])
+		n += i.references * (o.n*(perLook*o.n+o.bytes/configuredBytes) + i.references/otherReferences)
+		if earlier[i.name]++; n < 0 || n > most {
+			return most + 1
+		}
+	}
+	return n
+}
+
+// instruction is one thing that a kustomization does to objects.
+type instruction struct {
+	name     string // of the one object that it is for; "": of any
+	elements int
+	patch    bool // it makes a text of an object
+	// references are the elements that have kustomize look for names of objects in
+	// objects.
+	references int
+}
+
+// weigh takes a kustomization apart.
+func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.RawMessage) (l load, err error) {
+	l.refs = slices.Concat(k.Resources, k.Bases) //nolint:staticcheck // old files use bases
+	l.components = k.Components
+	rest := 0
+	for _, field := range sorted(fields) {
+		switch field {
+		case "apiVersion", "kind", "metadata", "resources", "bases", "components", "crds", "configurations",
+			"patches", "patchesJson6902", "patchesStrategicMerge":
+		case "configMapGenerator", "secretGenerator":
+			l.made.add(objects{bytes: len(fields[field])})
+		default:
+			rest += elementsIn(fields[field])
+		}
+	}
+	for _, args := range generators(k) {
+		l.made.n++
+		literals := len(args.LiteralSources) + len(args.FileSources)
+		for _, source := range slices.Concat(args.FileSources, args.EnvSources, []string{args.EnvSource}) {
+			_, file, found := strings.Cut(source, "=")
+			if !found {
+				file = source
+			}
+			l.made.bytes += len(s.files[path.Join(dir, file)]) // one line, as it is handed over
+		}
+		l.work += literals * (perLiteral + literals/otherLiterals)
+	}
+	for _, r := range k.Replacements {
+		rest += elementsIn(s.files[path.Join(dir, r.Path)])
+	}
+	if rest > 0 {
+		l.instructions = append(l.instructions, instruction{elements: rest})
+	}
+	configured := 0
+	for _, file := range slices.Concat(k.Crds, k.Configurations) {
+		configured += elementsIn(s.files[path.Join(dir, file)])
+	}
+	if configured > 0 {
+		l.instructions = append(l.instructions, instruction{elements: configured, references: configured})
+	}
+	patch := func(target *types.Selector, file, text string) {
+		if file != "" {
+			text = string(s.files[path.Join(dir, file)])
+		}
+		l.copies += copiesIn([]byte(text))
+		l.instructions = append(l.instructions, patched(target, text)...)
+	}
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old files use them
+		patch(p.Target, p.Path, p.Patch)
+	}
+	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // old files use them
+		if _, ok := s.files[path.Join(dir, string(p))]; ok {
+			patch(nil, string(p), "")
+		} else {
+			patch(nil, "", string(p))
+		}
+	}
+	if len(l.instructions) > maxInstructions {
+		return l, fmt.Errorf("it has more than %d patches and other instructions; split it", maxInstructions)
+	}
+	return l, nil
+}
+
+// patched are the instructions of one patch: of each document, where each names the
+// object that it is for.
+func patched(target *types.Selector, text string) []instruction {
+	if target != nil {
+		i := instruction{patch: true, elements: perPatch + elementsIn([]byte(text))}
+		if name := target.Name; name != "" && name == regexp.QuoteMeta(name) {
+			i.name = name
+		} else {
+			i.elements += (len(target.Name) + len(target.Namespace) + len(target.Kind) + len(target.LabelSelector) + len(target.AnnotationSelector)) / bytesOf
+		}
+		return []instruction{i}
+	}
+	var list []instruction
+	for doc := range strings.SplitSeq("\n"+text, "\n---") {
+		var object struct {
+			Metadata struct {
+				Name any `json:"name"`
+			} `json:"metadata"`
+		}
+		_ = yaml.Unmarshal([]byte(doc), &object) // what is none is refused by kustomize
+		name, _ := object.Metadata.Name.(string)
+		list = append(list, instruction{name: name, patch: true, elements: perPatch + elementsIn([]byte(doc))})
+	}
+	return list
+}
+
+// elementsIn are the scalars of a YAML text, long ones counted as several, with their keys.
+func elementsIn(text []byte) int {
+	n := 0
+	for doc := range strings.SplitSeq("\n"+string(text), "\n---") {
+		var value any
+		if yaml.Unmarshal([]byte(doc), &value) != nil {
+			n += 1 + len(doc)/bytesOf
+			continue
+		}
+		n += elements(value)
+	}
+	return n
+}
+
+func elements(value any) int {
+	switch v := value.(type) {
+	case map[string]any:
+		n := 0
+		for key, of := range v {
+			n += len(key)/bytesOf + elements(of)
+		}
+		return max(n, 1)
+	case []any:
+		n := 0
+		for _, of := range v {
+			n += elements(of)
+		}
+		return max(n, 1)
+	case string:
+		return 1 + len(v)/bytesOf + perSelector*strings.Count(v, "[")
+	}
+	return 1
+}
+
+// copiesIn is how many operations of a JSON patch copy; none where it is no list
+// of operations.
+func copiesIn(patch []byte) int {
+	var operations []struct {
+		Op string `json:"op"`
+	}
+	if err := yaml.Unmarshal(patch, &operations); err != nil {
+		return 0 // a strategic merge, or what kustomize refuses
+	}
+	n := 0
+	for _, o := range operations {
+		if o.Op == "copy" {
+			n++
+		}
+	}
+	return n
+}
