@@ -25,6 +25,8 @@ type checker struct {
 	said     map[Severity]int // how many of diags there are
 	// inPlace: the object lies in its own namespace's directory.
 	inPlace bool
+	// compiled are the bytes of the expressions that had to be compiled.
+	compiled int64
 }
 
 // place is a path of field names and list indexes.
@@ -157,7 +159,10 @@ func (c *checker) label(p place, value string) {
 // expression compiles a CEL expression, by the bound for a policy of the fleet or
 // for an intent; its mistake is reported where it stands within the scalar.
 func (c *checker) expression(p place, source string, policy bool) model.Predicate {
-	prog, err := c.programs.compile(expression{source, policy})
+	prog, made, err := c.programs.compile(expression{source, policy})
+	if made {
+		c.compiled += int64(len(source))
+	}
 	if err == nil {
 		return prog
 	}
@@ -192,12 +197,13 @@ type compiled struct {
 	err  error
 }
 
-func (ps *programs) compile(e expression) (*celenv.Program, error) {
+// compile is the program of an expression, and whether it had to be made.
+func (ps *programs) compile(e expression) (p *celenv.Program, made bool, err error) {
 	ps.mu.Lock()
 	c, ok := ps.kept.Get(e)
 	ps.mu.Unlock()
 	if ok {
-		return c.prog, c.err
+		return c.prog, false, c.err
 	}
 	compile := celenv.Compile
 	if e.policy {
@@ -210,5 +216,5 @@ func (ps *programs) compile(e expression) (*celenv.Program, error) {
 		ps.kept.Most = maxPrograms
 		ps.kept.Put(e, compiled{prog, err})
 	}
-	return prog, err
+	return prog, true, err
 }

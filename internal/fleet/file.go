@@ -32,6 +32,8 @@ type file struct {
 	// is not.
 	size   int64
 	parsed bool
+	// compiled are the bytes of its conditions that had to be compiled.
+	compiled int64
 	// broken: the file cannot be read, and freezes or keeps what it last named.
 	broken bool
 	diags  []Diagnostic
@@ -209,6 +211,7 @@ func (f *file) add(index int, doc *strictyaml.Document, object any, programs *pr
 	case *v1alpha1.PriceTable:
 		checkPriceTable(c, o)
 	}
+	f.compiled += c.compiled
 	f.diags = append(f.diags, c.diags...)
 	if problem, _ := firstError(c.diags); problem != "" && !f.sec.intents() {
 		f.broken = true

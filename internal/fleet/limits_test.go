@@ -194,3 +194,39 @@ func TestAStartBuildsInParts(t *testing.T) {
 		t.Errorf("%d intents, not read %v", len(first.Intents), first.NotRead)
 	}
 }
+
+// Long conditions, each of its own, are read in more parts than as many short ones: what
+// compiling them takes counts, and one that is known costs nothing.
+func TestConditionsAreReadInParts(t *testing.T) {
+	parts := func(condition func(i int) string) (n int) {
+		crowd := limited("files: 100000", 0)
+		r := NewReader()
+		last := read(t, r, crowd, nil)
+		for i := range 300 {
+			name := fmt.Sprintf("m%d", i)
+			crowd["intents/vision/more/"+name+".yaml"] = intent("vision", name, "resources: {cpu: 1}, placement: {where: '"+condition(i)+"'}")
+		}
+		at := crowd.build(tree.NewMemory())
+		for {
+			f, err := r.ReadAll(t.Context(), Sources{Inputs: at, Last: last, Rationed: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = f
+			if n++; !f.Unfinished || n > 50 {
+				break
+			}
+		}
+		if errs := last.Errors(); len(last.Intents) < 300 || len(errs) > 0 {
+			t.Fatalf("%d intents, %v", len(last.Intents), errs[:min(len(errs), 2)])
+		}
+		return n
+	}
+	long := "flavor.type == \"gpu\"" + strings.Repeat(" || flavor.name.contains(\"x\")", 25)
+	if n := parts(func(int) string { return long }); n > 1 {
+		t.Errorf("one condition of %d bytes in 300 files is read in %d parts", len(long), n)
+	}
+	if n := parts(func(i int) string { return fmt.Sprintf("%s || flavor.name == \"%d\"", long, i) }); n < 4 {
+		t.Errorf("300 conditions of %d bytes are read in %d parts", len(long), n)
+	}
+}

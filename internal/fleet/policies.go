@@ -154,7 +154,7 @@ func (b *policyBuilder) policy(f *file) error {
 	}
 	b.f.Policy = defaults.Of(spec)
 	for _, p := range spec.Policies {
-		prog, err := b.reader.programs.compile(expression{policymatch.Condition(&p), true})
+		prog, _, err := b.reader.programs.compile(expression{policymatch.Condition(&p), true})
 		if err != nil { // a file with such a policy is broken, and its last good version is used
 			return fmt.Errorf("compile policy %s: %w", p.Name, err)
 		}

@@ -11,10 +11,10 @@ import (
 func TestProgramsAreBounded(t *testing.T) {
 	ps := &programs{}
 	const used = `flavor.price < 1.0 && flavor.gpu.model != ""`
-	kept, err := ps.compile(expression{used, false})
+	kept, _, err := ps.compile(expression{used, false})
 	for i := range 3 * maxPrograms {
-		_, _ = ps.compile(expression{fmt.Sprintf("none%d", i), false}) // a mistake is kept too
-		if got, againErr := ps.compile(expression{used, false}); i%100 == 0 && (got != kept || fmt.Sprint(err) != fmt.Sprint(againErr)) {
+		_, _, _ = ps.compile(expression{fmt.Sprintf("none%d", i), false}) // a mistake is kept too
+		if got, _, againErr := ps.compile(expression{used, false}); i%100 == 0 && (got != kept || fmt.Sprint(err) != fmt.Sprint(againErr)) {
 			t.Fatalf("after %d others the expression was compiled again", i)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
@@ -63,6 +65,27 @@ func TestConditionsOfARound(t *testing.T) {
 		t.Fatalf("%d of 10 are held in the end\n%s", n, describe(p))
 	}
 	wantOnlyKeeps(t, b)
+}
+
+// Making what conditions are evaluated by counts with what they may cost: thousands of long
+// ones, each of its own, would be made in one round otherwise, whatever it costs to ask them.
+func TestConditionsCostTheirMaking(t *testing.T) {
+	placed := func(rules int) int {
+		b := paris().Offer("paris/h100", Capacity("cpu=64 memory=512Gi pods=100 ephemeral-storage=1Ti")).
+			Fleet(func(f *v1alpha1.FleetSpec) { f.Limits.Conditions = 50_000 })
+		b.W.Rules = rules
+		for i := range 8 {
+			p, err := celenv.Compile(fmt.Sprintf(`flavor.name != "%d"%s`, i, strings.Repeat(` && flavor.name != "none" + ""`, 15)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Intent(fmt.Sprintf("vision/a%d", i), tiny, func(in *model.Intent) { in.Where, in.Spec.Placement.Where = p, p.Source() })
+		}
+		return b.Round().Summary()[planner.Place]
+	}
+	if before, now := placed(draft.RulesConditionsMade-1), placed(draft.RulesConditionsMade); before != 8 || now < 1 || now > 4 {
+		t.Errorf("%d placed before it counted, %d since", before, now)
+	}
 }
 
 // Those that find nothing take turns too: each is looked at again and again,

@@ -50,6 +50,18 @@ func (p *Program) Source() string { return p.source }
 // Cost is the worst case of one evaluation, in CEL's units.
 func (p *Program) Cost() int64 { return int64(p.cost) }
 
+// perByte is what a byte of an expression costs to compile, some 4 µs, in units of 0.1 µs.
+const perByte = 40
+
+// Made is what it takes to make what it is evaluated by, in CEL's units; nothing where it
+// is compared without.
+func (p *Program) Made() int64 {
+	if p.comparisons != nil {
+		return 0
+	}
+	return perByte * int64(len(p.source))
+}
+
 // environment is built once: it is the same for every expression.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	reg, err := types.NewRegistry()

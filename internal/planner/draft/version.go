@@ -144,4 +144,7 @@ const (
 	// RulesPricesCounted: an offer with a price that is higher than is counted is not sold,
 	// where it was sold for less than it states (package tariff).
 	RulesPricesCounted = 23
+	// RulesConditionsMade: making what a condition is evaluated by counts against
+	// limits.conditions (package settle).
+	RulesConditionsMade = 23
 )

@@ -8,7 +8,8 @@ import (
 )
 
 // Conditions written in CEL (placement.where) are charged with their worst case,
-// on every offer of the market, for each alternative; intents that ask for the
+// on every offer of the market, for each alternative, and with what it takes to make
+// what they are evaluated by, as if none were kept; intents that ask for the
 // same share one answer and pay once. What is asked in addition to the decision is
 // charged too: near and try by what the decisions leave (near.go), better offers
 // for what is held by the same units (package consolidate). Explain asks the one
@@ -27,6 +28,14 @@ func workOf(p model.Predicate) int64 {
 		return max(c.Cost(), 1)
 	}
 	return 1
+}
+
+// madeOf is what it takes to make what a condition is evaluated by.
+func madeOf(r *Settler, p model.Predicate) int64 {
+	if c, known := p.(interface{ Made() int64 }); known && r.By(draft.RulesConditionsMade) {
+		return c.Made()
+	}
+	return 0
 }
 
 // postpone leaves an intent as it is in this round. What it holds stays on its

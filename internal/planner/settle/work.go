@@ -134,7 +134,7 @@ func (b *bill) Charge(j *draft.Job, replicas int, except ...*v1alpha1.Contract) 
 		}
 		if j.In.Where != nil && !b.paidWhere[key] {
 			b.paidWhere[key] = true
-			b.Conditions += workOf(j.In.Where) * offers
+			b.Conditions += workOf(j.In.Where)*offers + madeOf(r, j.In.Where)
 		}
 	}
 	b.tenants[j.TenantName] += units
