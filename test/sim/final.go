@@ -131,11 +131,15 @@ const (
 
 // converge runs on until nothing happens any more, and judges what there is.
 func (s *sim) converge() {
-	end := s.tl.now + limit
+	healed := s.tl.now
+	end := healed + limit
 	commits, since := s.counts.Commits, s.tl.now
 	s.run(func() bool {
 		if s.counts.Commits != commits {
 			commits, since = s.counts.Commits, s.tl.now
+		}
+		if s.tl.now >= end {
+			end = max(end, s.changed+s.turnsTake())
 		}
 		return s.tl.now < end && (s.tl.now-since < calm || !s.settled())
 	})
@@ -143,7 +147,7 @@ func (s *sim) converge() {
 		return
 	}
 	if !s.settled() || s.tl.now >= end {
-		s.fail("liveness", "no rest within %s of healing: %s", limit, s.stuck())
+		s.fail("liveness", "no rest within %s of healing: %s", end-healed, s.stuck())
 		return
 	}
 	s.judge()

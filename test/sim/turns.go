@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -16,34 +17,58 @@ import (
 // and what is written of an intent is what its last turn found: a calm of some
 // minutes does not show that no turn comes, the end of the time to converge does.
 func (s *sim) unseen() string {
-	v := s.daemons[0].loop.View()
-	if v.Plan == nil {
-		return ""
-	}
 	var led *ledger.Ledger
-	for i := range v.Plan.Intents {
-		d := v.Plan.Intents[i]
+	for _, d := range s.daemons { // the others' plans are what each would decide, at its own instants
+		if v := d.loop.View(); d.up && v.Plan != nil {
+			if why := s.unseenBy(v.Plan, &led); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// unseenBy is unseen by one plan; led is the ledger, once it was read.
+func (s *sim) unseenBy(p *planner.Plan, led **ledger.Ledger) string {
+	for i := range p.Intents {
+		d := p.Intents[i]
 		in := s.people.intents[d.Tenant+"/"+d.Name]
 		if !lifecycle.AwaitsTurn(d.Code) || in == nil || in.wish.stage == "find" {
 			continue
 		}
-		if led == nil {
+		if *led == nil {
 			var err error
-			if led, _, err = ledger.Read(context.Background(), s.ledgerTree(), nil); err != nil {
+			if *led, _, err = ledger.Read(context.Background(), s.ledgerTree(), nil); err != nil {
 				s.fail("ledger", "%v", err)
 				return ""
 			}
 		}
-		switch st := led.State(d.Tenant, d.Name); {
+		switch st := (*led).State(d.Tenant, d.Name); {
 		case st == nil:
 			return "intent " + in.key() + " had no turn yet"
-		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc(led.ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
+		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc((*led).ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
 			return "intent " + in.key() + " had no turn since it lost what it held"
 		case s.turns[in.key()] <= s.changed:
 			return "intent " + in.key() + " had no turn since the ledger changed"
 		}
 	}
 	return ""
+}
+
+// turnsTake is how long it may take until each that waits for its turn has had it, where
+// one of all has it a minute (package settle).
+func (s *sim) turnsTake() time.Duration {
+	v, most, waiting := s.daemons[0].loop.View(), 0, map[string]int{}
+	if v.Plan == nil {
+		return 0
+	}
+	for i := range v.Plan.Intents {
+		if d := v.Plan.Intents[i]; d.Action == planner.Queued {
+			waiting[d.Tenant]++
+			most = max(most, waiting[d.Tenant])
+		}
+	}
+	return time.Duration(5*(len(waiting)+1)*most) * time.Minute
 }
 
 // noteTurns notes whom a round looked at.

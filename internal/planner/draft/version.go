@@ -147,4 +147,9 @@ const (
 	// RulesConditionsMade: making what a condition is evaluated by counts against
 	// limits.conditions (package settle).
 	RulesConditionsMade = 23
+	// RulesTurnsRotate: where a round's units do not do for all, the order of tenants, and
+	// of a tenant's intents that found nothing, is one order that begins elsewhere each minute,
+	// so that each has its turn after a bounded time; it was drawn anew each minute (package
+	// settle).
+	RulesTurnsRotate = 23
 )

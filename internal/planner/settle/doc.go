@@ -12,7 +12,8 @@
 //	expected.go           warm pools that follow a forecast
 //	parts.go              tasks of replicas put together from parts
 //	lazy.go               replicas that have nothing, without a task each
-//	work.go, conditions.go  what looking may cost a round, and whose turn it is
+//	work.go, conditions.go  what looking may cost a round
+//	turns.go                whose turn it is
 //
 // # Invariants
 //

@@ -2,8 +2,6 @@ package settle
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +35,10 @@ import (
 //
 // Tenants take turns, one intent each. A tenant's intents that were never looked
 // at, or have changed since, go first, by priority and age; then those that were
-// looked at before and found nothing. The order of tenants, and of the latter, is
-// another one each minute, drawn from the round's instant alone: where the
-// rotation is, is a function of World.Now, which each commit of the ledger
-// records (trailer Now) and the recorded round of a market (round.json) repeats,
-// and of what the ledger states of intents. A pointer of its own would have to be
+// looked at before and found nothing. The order of tenants, and of the latter,
+// begins elsewhere each minute (turns.go): where the rotation is, is a function of
+// World.Now, which each commit of the ledger records (trailer Now) and the recorded
+// round of a market (round.json) repeats, and of what the ledger states of intents. A pointer of its own would have to be
 // written by rounds that write nothing else, and a round that writes nothing
 // must make no commit. An intent that has its turn is looked at whole, so that
 // each one's turn comes, whatever it costs.
@@ -50,9 +47,7 @@ const (
 	UnitsOfReplica = 400
 	// roundWork is how many times limits.work all tenants have together.
 	roundWork = 20
-	// TurnsOf is how long one order of turns holds; unseenAgain is when what was
-	// never looked at is.
-	TurnsOf     = time.Minute
+	// unseenAgain is when what was never looked at is.
 	unseenAgain = 10 * time.Second
 	// togetherTurns bounds how many intents have their turn with another one.
 	togetherTurns = 64
@@ -62,23 +57,6 @@ const (
 	unworkedText = "its tenant's work of this round is used up (spec.limits.work of the fleet): it is looked at in one of the next rounds"
 	planningText = "it waits for its turn: this round is full (20 times spec.limits.work of the fleet); it is looked at in one of the next rounds, in the same order"
 )
-
-// Bidder is a job that wants offers looked at.
-type Bidder struct {
-	Job   *draft.Job
-	turn  int // among its tenant's
-	seen  int // 0: was not looked at yet as it is now
-	books bool
-	Lot   uint64
-}
-
-// asks is for how many replicas it wants places.
-func (b *Bidder) asks() int {
-	if b.books {
-		return int(b.Job.Replicas())
-	}
-	return len(b.Job.Tasks) + len(b.Job.News)
-}
 
 // bill is what one round has charged so far.
 type bill struct {
@@ -207,9 +185,10 @@ func (r *Settler) bidders(each int64) []Bidder {
 	if len(list) < 2 || r.affords(list, each) {
 		return list // in any order: all have their turn
 	}
+	order := orderOf(r, minute)
 	for i := range list {
 		if j := list[i].Job; list[i].seen > 0 {
-			list[i].Lot = Lot(minute, j.TenantName, j.Name)
+			list[i].Lot = Lot(order, j.TenantName, j.Name)
 		}
 	}
 	slices.SortFunc(list, func(a, b Bidder) int {
@@ -222,21 +201,15 @@ func (r *Settler) bidders(each int64) []Bidder {
 		}
 		return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.FirstSeen.At.Compare(y.FirstSeen.At.Time), strings.Compare(x.Name, y.Name))
 	})
+	if order != minute {
+		rotateSeen(list, minute)
+	}
 	for i := range list {
 		if i > 0 && list[i].Job.TenantName == list[i-1].Job.TenantName {
 			list[i].turn = list[i-1].turn + 1
 		}
 	}
-	lots := map[string]uint64{}
-	for i := range list {
-		tenant := list[i].Job.TenantName
-		at, drawn := lots[tenant]
-		if !drawn {
-			at = Lot(minute, tenant, "")
-			lots[tenant] = at
-		}
-		list[i].Lot = at
-	}
+	lotTenants(list, order, minute)
 	slices.SortStableFunc(list, func(a, b Bidder) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.Lot, b.Lot), strings.Compare(a.Job.TenantName, b.Job.TenantName))
 	})
@@ -262,16 +235,6 @@ func (r *Settler) affords(list []Bidder, each int64) bool {
 		}
 	}
 	return all < roundWork*r.Limits.Work
-}
-
-// Lot is a number drawn for a name at an instant.
-func Lot(at int64, tenant, name string) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s/%s", at, tenant, name)
-	x := h.Sum64()
-	x ^= x >> 33 // FNV's upper bits hardly see the last letters
-	x *= 0xff51afd7ed558ccd
-	return x ^ x>>33
 }
 
 // Spare is what is left of a round's units for what only people read.
