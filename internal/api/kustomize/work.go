@@ -33,8 +33,9 @@ const (
 	// For so many bytes of an object an element of a patch, another element, a look for
 	// names, and one that is configured cost one more.
 	patchBytes, otherBytes, lookBytes, configuredBytes = 3, 7, 12, 20
-	// bytesOf an element: a longer text counts as several.
-	bytesOf = 16
+	// bytesOf an element: a longer text counts as several. One that may be a path or a
+	// pattern costs more than one that is put somewhere.
+	bytesOf, bytesPut = 16, 256
 	// maxInstructions of one kustomization with its components.
 	maxInstructions = 10_000
 )
@@ -146,8 +147,10 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 			"patches", "patchesJson6902", "patchesStrategicMerge":
 		case "configMapGenerator", "secretGenerator":
 			l.made.add(objects{bytes: len(fields[field])})
+		case "namePrefix", "nameSuffix", "namespace", "commonAnnotations", "commonLabels":
+			rest += elementsIn(fields[field], bytesPut)
 		default:
-			rest += elementsIn(fields[field])
+			rest += elementsIn(fields[field], bytesOf)
 		}
 	}
 	for _, args := range generators(k) {
@@ -163,14 +166,14 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 		l.work += literals * (perLiteral + literals/otherLiterals)
 	}
 	for _, r := range k.Replacements {
-		rest += elementsIn(s.files[path.Join(dir, r.Path)])
+		rest += elementsIn(s.files[path.Join(dir, r.Path)], bytesOf)
 	}
 	if rest > 0 {
 		l.instructions = append(l.instructions, instruction{elements: rest})
 	}
 	configured := 0
 	for _, file := range slices.Concat(k.Crds, k.Configurations) {
-		configured += elementsIn(s.files[path.Join(dir, file)])
+		configured += elementsIn(s.files[path.Join(dir, file)], bytesOf)
 	}
 	if configured > 0 {
 		l.instructions = append(l.instructions, instruction{elements: configured, references: configured})
@@ -202,7 +205,7 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 // object that it is for.
 func patched(target *types.Selector, text string) []instruction {
 	if target != nil {
-		i := instruction{patch: true, elements: perPatch + elementsIn([]byte(text))}
+		i := instruction{patch: true, elements: perPatch + elementsIn([]byte(text), bytesPut)}
 		if name := target.Name; name != "" && name == regexp.QuoteMeta(name) {
 			i.name = name
 		} else {
@@ -219,41 +222,45 @@ func patched(target *types.Selector, text string) []instruction {
 		}
 		_ = yaml.Unmarshal([]byte(doc), &object) // what is none is refused by kustomize
 		name, _ := object.Metadata.Name.(string)
-		list = append(list, instruction{name: name, patch: true, elements: perPatch + elementsIn([]byte(doc))})
+		list = append(list, instruction{name: name, patch: true, elements: perPatch + elementsIn([]byte(doc), bytesPut)})
 	}
 	return list
 }
 
-// elementsIn are the scalars of a YAML text, long ones counted as several, with their keys.
-func elementsIn(text []byte) int {
+// elementsIn are the scalars of a YAML text, one for each so many bytes of it and its keys.
+func elementsIn(text []byte, bytes int) int {
 	n := 0
 	for doc := range strings.SplitSeq("\n"+string(text), "\n---") {
 		var value any
 		if yaml.Unmarshal([]byte(doc), &value) != nil {
-			n += 1 + len(doc)/bytesOf
+			n += 1 + len(doc)/bytes
 			continue
 		}
-		n += elements(value)
+		n += elements(value, bytes)
 	}
 	return n
 }
 
-func elements(value any) int {
+func elements(value any, bytes int) int {
 	switch v := value.(type) {
 	case map[string]any:
 		n := 0
 		for key, of := range v {
-			n += len(key)/bytesOf + elements(of)
+			n += len(key)/bytes + elements(of, bytes)
 		}
 		return max(n, 1)
 	case []any:
 		n := 0
 		for _, of := range v {
-			n += elements(of)
+			n += elements(of, bytes)
 		}
 		return max(n, 1)
 	case string:
-		return 1 + len(v)/bytesOf + perSelector*strings.Count(v, "[")
+		n := 1 + len(v)/bytes
+		if bytes == bytesOf {
+			n += perSelector * strings.Count(v, "[")
+		}
+		return n
 	}
 	return 1
 }
