@@ -48,8 +48,8 @@ func bytesOf(q v1alpha1.Quantity) int64 {
 
 // ration is what one read takes of one tenant's new files where reads are
 // rationed, about a quarter of a second of processor time: a byte costs 1, a file
-// perFile and a byte of a condition that is compiled perCompiled. 50,000 small files are read in about 25 parts, and the decisions on
-// other tenants' intents wait for one.
+// perFile and a byte of a condition that is compiled perCompiled. 50,000 small files
+// are read in about 25 parts, and the decisions on other tenants' intents wait for one.
 const (
 	ration      = 1_500_000
 	perFile     = 500

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -17,10 +18,16 @@ import (
 // and what is written of an intent is what its last turn found: a calm of some
 // minutes does not show that no turn comes, the end of the time to converge does.
 func (s *sim) unseen() string {
-	var led *ledger.Ledger
+	led := sync.OnceValue(func() *ledger.Ledger {
+		led, _, err := ledger.Read(context.Background(), s.ledgerTree(), nil)
+		if err != nil {
+			s.fail("ledger", "%v", err)
+		}
+		return led
+	})
 	for _, d := range s.daemons { // the others' plans are what each would decide, at its own instants
 		if v := d.loop.View(); d.up && v.Plan != nil {
-			if why := s.unseenBy(v.Plan, &led); why != "" {
+			if why := s.unseenBy(v.Plan, led); why != "" {
 				return why
 			}
 		}
@@ -28,25 +35,22 @@ func (s *sim) unseen() string {
 	return ""
 }
 
-// unseenBy is unseen by one plan; led is the ledger, once it was read.
-func (s *sim) unseenBy(p *planner.Plan, led **ledger.Ledger) string {
+// unseenBy is unseen by one plan; read is the ledger.
+func (s *sim) unseenBy(p *planner.Plan, read func() *ledger.Ledger) string {
 	for i := range p.Intents {
 		d := p.Intents[i]
 		in := s.people.intents[d.Tenant+"/"+d.Name]
 		if !lifecycle.AwaitsTurn(d.Code) || in == nil || in.wish.stage == "find" {
 			continue
 		}
-		if *led == nil {
-			var err error
-			if *led, _, err = ledger.Read(context.Background(), s.ledgerTree(), nil); err != nil {
-				s.fail("ledger", "%v", err)
-				return ""
-			}
+		led := read()
+		if s.failure != nil {
+			return ""
 		}
-		switch st := (*led).State(d.Tenant, d.Name); {
+		switch st := led.State(d.Tenant, d.Name); {
 		case st == nil:
 			return "intent " + in.key() + " had no turn yet"
-		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc((*led).ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
+		case st.Status.State == v1alpha1.IntentPlaced && !slices.ContainsFunc(led.ByIntent(d.Tenant, d.Name), func(c *v1alpha1.Contract) bool { return c.Status.Phase.Charged() }):
 			return "intent " + in.key() + " had no turn since it lost what it held"
 		case s.turns[in.key()] <= s.changed:
 			return "intent " + in.key() + " had no turn since the ledger changed"

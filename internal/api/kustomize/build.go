@@ -141,11 +141,7 @@ func (s *set) check(name string) error {
 			return refusal(name, "%q is not a file or directory of this repository, and remote ones are not fetched", resource)
 		}
 	}
-	l, err := s.weigh(path.Dir(name), &k, fields)
-	if err != nil {
-		return refusal(name, "%v", err)
-	}
-	s.loads[path.Dir(name)] = l
+	s.loads[path.Dir(name)] = s.weigh(path.Dir(name), &k, fields)
 	return nil
 }
 

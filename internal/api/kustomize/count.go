@@ -123,7 +123,7 @@ func canonical(name string, text []byte) (out []byte, made objects, refused *Ref
 type total struct {
 	loads, work, copies int
 	made                objects
-	handed              []instruction // of a component, for who names it
+	handed              []instruction // its own and its components': who names it as one has them, too
 }
 
 // bounded refuses what makes too much, before anything is made.
@@ -144,10 +144,9 @@ func (s *set) count(d string, most int, known map[string]*total) (*total, error)
 	}
 	known[d] = nil
 	l := s.loads[d]
-	t := &total{loads: 1, work: l.work + l.made.bytes*perByte, copies: l.copies}
+	t := &total{loads: 1, work: l.work + l.made.bytes*perByte, copies: l.copies, handed: l.instructions}
 	t.made.add(l.made)
-	instructions := l.instructions
-	for i, ref := range append(l.refs[:len(l.refs):len(l.refs)], l.components...) {
+	for i, ref := range slices.Concat(l.refs, l.components) {
 		target := path.Join(d, ref)
 		if _, ok := s.files[target]; ok {
 			t.made.add(s.counts[target])
@@ -160,18 +159,14 @@ func (s *set) count(d string, most int, known map[string]*total) (*total, error)
 			t.loads, t.work, t.copies = t.loads+below.loads, t.work+below.work, t.copies+below.copies
 			t.made.add(below.made)
 			if i >= len(l.refs) {
-				instructions = append(instructions[:len(instructions):len(instructions)], below.handed...)
+				t.handed = slices.Concat(t.handed, below.handed)
 			}
-		}
-		if len(instructions) > maxInstructions {
-			return nil, refusal("", "the kustomization has more than %d patches and other instructions, with those of its components; split it", maxInstructions)
 		}
 		if err := t.refused(most); err != nil { // here already: sums must not grow without end
 			return nil, err
 		}
 	}
-	t.handed = instructions
-	t.work += t.made.work(instructions, most)
+	t.work += t.made.work(t.handed, most)
 	known[d] = t
 	return t, t.refused(most)
 }
@@ -180,6 +175,8 @@ func (t *total) refused(most int) error {
 	switch {
 	case t.loads > MaxLoads:
 		return refusal("", "the kustomization loads more than %d others, those counted twice that two name; name each once", MaxLoads)
+	case len(t.handed) > maxInstructions:
+		return refusal("", "the kustomization has more than %d patches and other instructions, with those of its components; split it", maxInstructions)
 	case t.made.n > MaxObjects:
 		return refusal("", "the kustomization makes more than %d objects; split it", MaxObjects)
 	case t.copies > maxCopies:

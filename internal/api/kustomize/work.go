@@ -2,7 +2,6 @@ package kustomize
 
 import (
 	"encoding/json"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -42,10 +41,15 @@ const (
 
 // objects are counted, with what tells the cost of changing them.
 type objects struct {
-	n, bytes  int
+	amount
 	referring int // bytes of those of a kind in which kustomize looks for names
-	named     map[string]objects
+	named     map[string]amount
 }
+
+// amount is how many objects, and of how many bytes.
+type amount struct{ n, bytes int }
+
+func (a amount) plus(b amount) amount { return amount{a.n + b.n, a.bytes + b.bytes} }
 
 // referrers are the kinds whose fields kustomize holds against all names after any
 // change, by its default configuration (nameReference).
@@ -75,30 +79,30 @@ func (o *objects) read(doc []byte, depth int) {
 		}
 		return
 	}
-	one := objects{n: 1, bytes: len(doc)}
+	one := amount{1, len(doc)}
+	referring := 0
 	if slices.Contains(referrers, kind) {
-		one.referring = len(doc)
+		referring = len(doc)
 	}
-	o.add(objects{n: one.n, bytes: one.bytes, referring: one.referring, named: map[string]objects{name: one}})
+	o.add(objects{one, referring, map[string]amount{name: one}})
 }
 
 // add counts others, too.
 func (o *objects) add(others objects) {
-	o.n, o.bytes, o.referring = o.n+others.n, o.bytes+others.bytes, o.referring+others.referring
+	o.amount, o.referring = o.plus(others.amount), o.referring+others.referring
 	for name, of := range others.named {
 		if o.named == nil {
-			o.named = map[string]objects{}
+			o.named = map[string]amount{}
 		}
-		have := o.named[name]
-		o.named[name] = objects{n: have.n + of.n, bytes: have.bytes + of.bytes}
+		o.named[name] = o.named[name].plus(of)
 	}
 }
 
 // called are those that one name may mean: their own may have been made longer since.
-func (o *objects) called(name string) (of objects) {
+func (o *objects) called(name string) (of amount) {
 	for own, has := range o.named {
 		if strings.Contains(name, own) {
-			of.n, of.bytes = of.n+has.n, of.bytes+has.bytes
+			of = of.plus(has)
 		}
 	}
 	return of
@@ -109,7 +113,7 @@ func (o *objects) work(instructions []instruction, most int) int {
 	n := o.n*o.n + o.referring/lookBytes*o.n
 	earlier := map[string]int{}
 	for _, i := range instructions {
-		of, bytes := *o, otherBytes
+		of, bytes := o.amount, otherBytes
 		if i.patch {
 			bytes = patchBytes
 		}
@@ -137,7 +141,7 @@ type instruction struct {
 }
 
 // weigh takes a kustomization apart.
-func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.RawMessage) (l load, err error) {
+func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.RawMessage) (l load) {
 	l.refs = slices.Concat(k.Resources, k.Bases) //nolint:staticcheck // old files use bases
 	l.components = k.Components
 	rest := 0
@@ -146,7 +150,7 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 		case "apiVersion", "kind", "metadata", "resources", "bases", "components", "crds", "configurations",
 			"patches", "patchesJson6902", "patchesStrategicMerge":
 		case "configMapGenerator", "secretGenerator":
-			l.made.add(objects{bytes: len(fields[field])})
+			l.made.bytes += len(fields[field])
 		case "namePrefix", "nameSuffix", "namespace", "commonAnnotations", "commonLabels":
 			rest += elementsIn(fields[field], bytesPut)
 		default:
@@ -182,8 +186,8 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 		if file != "" {
 			text = string(s.files[path.Join(dir, file)])
 		}
-		l.copies += copiesIn([]byte(text))
-		l.instructions = append(l.instructions, patched(target, text)...)
+		instructions, copies := patched(target, text)
+		l.instructions, l.copies = append(l.instructions, instructions...), l.copies+copies
 	}
 	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old files use them
 		patch(p.Target, p.Path, p.Patch)
@@ -195,48 +199,67 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 			patch(nil, "", string(p))
 		}
 	}
-	if len(l.instructions) > maxInstructions {
-		return l, fmt.Errorf("it has more than %d patches and other instructions; split it", maxInstructions)
-	}
-	return l, nil
+	return l
 }
 
-// patched are the instructions of one patch: of each document, where each names the
-// object that it is for.
-func patched(target *types.Selector, text string) []instruction {
+// patched are the instructions of one patch, and how many of its operations copy. Without
+// a target each document names the object that it is for.
+func patched(target *types.Selector, text string) (list []instruction, copies int) {
+	name, extra := "", 0
 	if target != nil {
-		i := instruction{patch: true, elements: perPatch + elementsIn([]byte(text), bytesPut)}
-		if name := target.Name; name != "" && name == regexp.QuoteMeta(name) {
-			i.name = name
-		} else {
-			i.elements += (len(target.Name) + len(target.Namespace) + len(target.Kind) + len(target.LabelSelector) + len(target.AnnotationSelector)) / bytesOf
+		if name = target.Name; name != regexp.QuoteMeta(name) {
+			name = ""
 		}
-		return []instruction{i}
-	}
-	var list []instruction
-	for doc := range strings.SplitSeq("\n"+text, "\n---") {
-		var object struct {
-			Metadata struct {
-				Name any `json:"name"`
-			} `json:"metadata"`
+		if name == "" {
+			extra = (len(target.Name) + len(target.Namespace) + len(target.Kind) + len(target.LabelSelector) + len(target.AnnotationSelector)) / bytesOf
 		}
-		_ = yaml.Unmarshal([]byte(doc), &object) // what is none is refused by kustomize
-		name, _ := object.Metadata.Name.(string)
-		list = append(list, instruction{name: name, patch: true, elements: perPatch + elementsIn([]byte(doc), bytesPut)})
 	}
-	return list
+	for _, doc := range documents([]byte(text)) {
+		i := instruction{name: name, patch: true, elements: perPatch + extra + elements(doc, bytesPut)}
+		if target == nil {
+			i.name = nameOf(doc)
+		}
+		list, copies = append(list, i), copies+copiesIn(doc)
+	}
+	return list, copies
 }
 
-// elementsIn are the scalars of a YAML text, one for each so many bytes of it and its keys.
-func elementsIn(text []byte, bytes int) int {
-	n := 0
+// nameOf is the name that a document gives its object, "" for none.
+func nameOf(doc any) string {
+	object, _ := doc.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
+// copiesIn is how many operations of a JSON patch copy; none where it is no list
+// of operations.
+func copiesIn(doc any) (n int) {
+	operations, _ := doc.([]any)
+	for _, o := range operations {
+		if operation, _ := o.(map[string]any); operation["op"] == "copy" {
+			n++
+		}
+	}
+	return n
+}
+
+// documents are the values of a YAML text; what is none is a text, and refused by kustomize.
+func documents(text []byte) (values []any) {
 	for doc := range strings.SplitSeq("\n"+string(text), "\n---") {
 		var value any
 		if yaml.Unmarshal([]byte(doc), &value) != nil {
-			n += 1 + len(doc)/bytes
-			continue
+			value = doc
 		}
-		n += elements(value, bytes)
+		values = append(values, value)
+	}
+	return values
+}
+
+// elementsIn are the scalars of a YAML text, one for each so many bytes of it and its keys.
+func elementsIn(text []byte, bytes int) (n int) {
+	for _, doc := range documents(text) {
+		n += elements(doc, bytes)
 	}
 	return n
 }
@@ -263,22 +286,4 @@ func elements(value any, bytes int) int {
 		return n
 	}
 	return 1
-}
-
-// copiesIn is how many operations of a JSON patch copy; none where it is no list
-// of operations.
-func copiesIn(patch []byte) int {
-	var operations []struct {
-		Op string `json:"op"`
-	}
-	if err := yaml.Unmarshal(patch, &operations); err != nil {
-		return 0 // a strategic merge, or what kustomize refuses
-	}
-	n := 0
-	for _, o := range operations {
-		if o.Op == "copy" {
-			n++
-		}
-	}
-	return n
 }

@@ -149,7 +149,7 @@ const (
 	RulesConditionsMade = 23
 	// RulesTurnsRotate: where a round's units do not do for all, the order of tenants, and
 	// of a tenant's intents that found nothing, is one order that begins elsewhere each minute,
-	// so that each has its turn after a bounded time; it was drawn anew each minute (package
+	// so that each has its turn after a bounded time; it was another draw each minute (package
 	// settle).
 	RulesTurnsRotate = 23
 )

@@ -17,7 +17,7 @@ import (
 // of the silver one for a tenant's intents: both would else be first together again and again.
 // Of n of which one has its turn a minute, each has it at least once in any 2.2·n minutes; of n
 // of each of t tenants of which one in all has it, in 5·t·n; and sooner where more have. By the
-// rules before draft.RulesTurnsRotate the order was drawn anew each minute, and one could wait
+// rules before draft.RulesTurnsRotate the order was another draw each minute, and one could wait
 // for as long as it had no luck.
 
 // Bidder is a job that wants offers looked at.
@@ -40,12 +40,18 @@ func (b *Bidder) asks() int {
 // TurnsOf is how long turns stay where they are.
 const TurnsOf = time.Minute
 
-// orderOf is the instant that draws the order of a minute.
-func orderOf(r *Settler, minute int64) int64 {
-	if r.By(draft.RulesTurnsRotate) {
-		return 0
+// turns is where turns are in a minute: they rotate, or are drawn for it.
+type turns struct {
+	minute  int64
+	rotates bool
+}
+
+// lot is a name's, whatever the minute where turns rotate.
+func (t turns) lot(tenant, name string) uint64 {
+	if t.rotates {
+		return Lot(0, tenant, name)
 	}
-	return minute
+	return Lot(t.minute, tenant, name)
 }
 
 // Parts of 2⁶⁴: (√5 − 1) ÷ 2, and √2 − 1.
@@ -54,15 +60,23 @@ const (
 	silver = 0x6A09E667F3BCC908
 )
 
+// first is which of n is the first, by steps of such a part; of those drawn it is the first.
+func (t turns) first(n int, step uint64) int {
+	if !t.rotates {
+		return 0
+	}
+	return firstOf(t.minute, n, step)
+}
+
 // firstOf is which of n is the first in a minute, by steps of such a part.
 func firstOf(minute int64, n int, step uint64) int {
 	at, _ := bits.Mul64(uint64(minute/int64(TurnsOf.Seconds()))*step, uint64(n)) //nolint:gosec // any 64 bits do
 	return int(at)                                                               //nolint:gosec // less than n
 }
 
-// rotateSeen has each tenant's bidders that were seen begin where the minute says. They
+// rotateSeen has each tenant's bidders that were seen begin where turns are. They
 // are by tenant, and those that were seen last.
-func rotateSeen(list []Bidder, minute int64) {
+func (t turns) rotateSeen(list []Bidder) {
 	for from := 0; from < len(list); {
 		to := from + 1
 		for to < len(list) && list[to].Job.TenantName == list[from].Job.TenantName {
@@ -72,7 +86,7 @@ func rotateSeen(list []Bidder, minute int64) {
 			from++
 		}
 		if n := to - from; n > 1 {
-			first := firstOf(minute, n, silver)
+			first := t.first(n, silver)
 			slices.Reverse(list[from : from+first])
 			slices.Reverse(list[from+first : to])
 			slices.Reverse(list[from:to])
@@ -81,20 +95,19 @@ func rotateSeen(list []Bidder, minute int64) {
 	}
 }
 
-// lotTenants draws the order of tenants: order is what draws it, and where it is not the
-// minute, that says where it begins.
-func lotTenants(list []Bidder, order, minute int64) {
+// lotTenants gives all bidders the lot of their tenant.
+func (t turns) lotTenants(list []Bidder) {
 	lots := map[string]uint64{}
 	var names []string
 	for i := range list {
 		if name := list[i].Job.TenantName; i == 0 || name != list[i-1].Job.TenantName {
-			lots[name] = Lot(order, name, "")
+			lots[name] = t.lot(name, "")
 			names = append(names, name)
 		}
 	}
-	if order != minute {
+	if t.rotates {
 		slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(lots[a], lots[b]), strings.Compare(a, b)) })
-		first := firstOf(minute, len(names), golden)
+		first := t.first(len(names), golden)
 		for i, name := range names {
 			lots[name] = uint64((i - first + len(names)) % len(names)) //nolint:gosec // not below 0
 		}

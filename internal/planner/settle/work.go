@@ -38,9 +38,9 @@ import (
 // looked at before and found nothing. The order of tenants, and of the latter,
 // begins elsewhere each minute (turns.go): where the rotation is, is a function of
 // World.Now, which each commit of the ledger records (trailer Now) and the recorded
-// round of a market (round.json) repeats, and of what the ledger states of intents. A pointer of its own would have to be
-// written by rounds that write nothing else, and a round that writes nothing
-// must make no commit. An intent that has its turn is looked at whole, so that
+// round of a market (round.json) repeats, and of what the ledger states of intents.
+// A pointer of its own would have to be written by rounds that write nothing else,
+// and a round that writes nothing must make no commit. An intent that has its turn is looked at whole, so that
 // each one's turn comes, whatever it costs.
 const (
 	unitsOfIntent  = 100
@@ -185,10 +185,10 @@ func (r *Settler) bidders(each int64) []Bidder {
 	if len(list) < 2 || r.affords(list, each) {
 		return list // in any order: all have their turn
 	}
-	order := orderOf(r, minute)
+	t := turns{minute, r.By(draft.RulesTurnsRotate)}
 	for i := range list {
 		if j := list[i].Job; list[i].seen > 0 {
-			list[i].Lot = Lot(order, j.TenantName, j.Name)
+			list[i].Lot = t.lot(j.TenantName, j.Name)
 		}
 	}
 	slices.SortFunc(list, func(a, b Bidder) int {
@@ -201,15 +201,13 @@ func (r *Settler) bidders(each int64) []Bidder {
 		}
 		return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.FirstSeen.At.Compare(y.FirstSeen.At.Time), strings.Compare(x.Name, y.Name))
 	})
-	if order != minute {
-		rotateSeen(list, minute)
-	}
+	t.rotateSeen(list)
 	for i := range list {
 		if i > 0 && list[i].Job.TenantName == list[i-1].Job.TenantName {
 			list[i].turn = list[i-1].turn + 1
 		}
 	}
-	lotTenants(list, order, minute)
+	t.lotTenants(list)
 	slices.SortStableFunc(list, func(a, b Bidder) int {
 		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.Lot, b.Lot), strings.Compare(a.Job.TenantName, b.Job.TenantName))
 	})
