@@ -69,12 +69,17 @@ const (
 	opens     = `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`
 )
 
-// do asks, with dryRun=All. Until the API server watches a policy's parameters it refuses
-// what the policy is for: that answer is waited for to pass.
+// do asks, with dryRun=All.
 func (r request) do(ctx context.Context, c dynamic.Interface) error {
+	return synced(ctx, func() error { return r.once(ctx, c) })
+}
+
+// synced is what ask answers. Until the API server watches a policy's parameters it refuses
+// what the policy is for, whoever asks: that answer is waited for to pass.
+func synced(ctx context.Context, ask func() error) error {
 	var answer error
 	_, err := env.Until(ctx, time.Minute, func() error {
-		answer = r.once(ctx, c)
+		answer = ask()
 		if answer != nil && strings.Contains(answer.Error(), "not yet synced") {
 			return answer
 		}
@@ -83,7 +88,7 @@ func (r request) do(ctx context.Context, c dynamic.Interface) error {
 	return cmp.Or(err, answer)
 }
 
-// once is do, without waiting.
+// once is do, without waiting for the policies.
 func (r request) once(ctx context.Context, c dynamic.Interface) error {
 	namespace, name, found := strings.Cut(r.at, "/")
 	if !found {
@@ -208,7 +213,11 @@ func lay(t *testing.T, cluster *env.Cluster, requests ...request) {
 			u.SetNamespace(namespace)
 			in = c.Resource(r.gvr).Namespace(namespace)
 		}
-		if _, err := in.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		err := synced(t.Context(), func() error {
+			_, err := in.Create(t.Context(), u, metav1.CreateOptions{})
+			return err
+		})
+		if err != nil {
 			t.Fatalf("%s %s: %v", r.gvr.Resource, r.at, err)
 		}
 	}
