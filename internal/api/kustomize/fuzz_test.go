@@ -14,7 +14,7 @@ func FuzzPlain(f *testing.F) {
 	for _, text := range []string{
 		"resources: [a.yaml]\n", "resources: [https://evil.example/x.yaml]\n", "kind: List\nitems: [{kind: List, items: [{kind: X}]}]\n", "a: &a [1]\nb: [*a, *a]\n", "a: 1\na: 2\n",
 		"patches: [{patch: '[{op: add, path: /spec/x, value: 1}]', target: {kind: X}}]\n", "replacements: [{path: x}]\nimages: [{name: a}]\nreplicas: [{name: a, count: 3}]\n",
-		"---\na: 1\n---\nb: 2\n", "", "\x00", "[]", "- a", "a: .nan", "? {a: b}\n: c\n",
+		"---\na: 1\n---\nb: 2\n", "", "\x00", "[]", "- a", "a: .nan", "-.0", "? {a: b}\n: c\n",
 	} {
 		f.Add([]byte(text))
 	}

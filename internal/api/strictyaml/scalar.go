@@ -136,6 +136,9 @@ func (w *walker) scalar(n *yaml.Node, s *shape) {
 func (w *walker) resolved(n *yaml.Node) {
 	var v any
 	err := n.Decode(&v)
+	if v == 0.0 { // -.0 too, which JSON's readers tell apart
+		v = 0
+	}
 	text, jsonErr := json.Marshal(v)
 	if err = errors.Join(err, jsonErr); err != nil {
 		w.problem(n, "%s: %s cannot be written as JSON", w.path, clip(n.Value))
