@@ -91,6 +91,9 @@ func checkFleet(c *checker, f *v1alpha1.Fleet) {
 	}
 	c.oneOf(spec.in("consolidation", "mode"), s.Consolidation.Mode, "off", "propose", "apply")
 	c.aboveZero(spec.in("consolidation", "threshold"), s.Consolidation.Threshold, "; leave it out for 0.5")
+	if d := s.Scarcity; d != nil && (d.Micro() < 1_000_000 || d.Micro() > 1000_000_000) {
+		c.errorf(spec.in("scarcity"), "BadValue", "%s: %s is not between 1 and 1000; it is below how many times the cheapest price an intent may be placed at to leave that to others: 1 for never, or leave it out for 1.5", spec.in("scarcity"), d)
+	}
 	c.oneOf(spec.in("enrollment"), s.Enrollment, "closed", "open")
 	if s.Safety.MaxEnds != nil {
 		c.within(spec.in("safety", "maxEnds"), int64(*s.Safety.MaxEnds), 0, noMost)

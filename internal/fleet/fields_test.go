@@ -53,6 +53,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"fleet", "writeBack: {pushes: {burst: -1}}", "spec.writeBack.pushes.burst: -1 is not between 1 and 1000"},
 		{"fleet", "writeBack: {pushes: {perMinute: 0, burst: 3}}", "spec.writeBack.pushes.burst: 3; pushes have no limit with perMinute: 0, so leave burst out"},
 		{"fleet", "consolidation: {threshold: \"0\"}", "spec.consolidation.threshold: 0 is not more than 0; leave it out for 0.5"},
+		{"fleet", "scarcity: \"0.9\"", "spec.scarcity: 0.9 is not between 1 and 1000; it is below how many times the cheapest price an intent may be placed at to leave that to others: 1 for never, or leave it out for 1.5"},
 		{"fleet", "peering: {auto: maybe}", `:5:19: spec.peering.auto: "maybe" is text; write true or false`},
 		{"fleet", "enrollment: opn", `did you mean "open"?`},
 

@@ -5,6 +5,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
+	"github.com/fleetbroker/fleetbroker/internal/planner/scarcity"
 )
 
 // What goes in and comes out is what a draft is made of (package draft).
@@ -69,7 +70,7 @@ var SameObservation = draft.SameObservation
 var NothingFits = said.NothingFits
 
 // ScoreTerms are the names of the terms of a score, in the order of the formula.
-var ScoreTerms = match.ScoreTerms
+func ScoreTerms() []string { return append(match.ScoreTerms(), scarcity.Term) }
 
 // Shortfall is what a requirement's failure means, in a few words.
 var Shortfall = said.Shortfall

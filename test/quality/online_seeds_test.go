@@ -9,7 +9,11 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 )
 
-var stayers = flag.Int("stays", 0, "seeds of intents that come and go, without an optimum to compare with; 0 is none, with -full 10")
+var (
+	stayers = flag.Int("stays", 0, "seeds of intents that come and go, without an optimum to compare with; 0 is none, with -full 10")
+	oldest  = flag.Int("stays-from", 1, "the first of them")
+	comers  = flag.Int("arrivals", 120, "how many intents come in each")
+)
 
 // What intents that come and go cost, with the penalty for what has no place, beside what
 // the cheapest offer for each in its turn comes to; and how much has no place.
@@ -20,24 +24,40 @@ func TestOnlineArrivals_Seeds(t *testing.T) {
 	}
 	threshold := v1alpha1.MustDecimal("0.1")
 	apply := v1alpha1.Consolidation{Mode: "apply", Threshold: &threshold, Hold: v1alpha1.Duration{Duration: time.Minute}}
-	worse, refused := 0, 0
-	for seed := range n {
-		in := draw(t, int64(seed+1), 120, 25)
-		stays := in.stays(int64(seed+1), 40)
-		first := in.live(t, stays, "cheapest-first", v1alpha1.Consolidation{})
-		alone := in.live(t, stays, simulate.Planner, v1alpha1.Consolidation{})
-		moving := in.live(t, stays, simulate.Planner, apply)
-		base := first.CostWithPenalty.Float()
-		t.Logf("seed %2d: cheapest first %9.2f, %3d refused; planner %+6.2f %%, %3d; and consolidation %+6.2f %%, %3d, %3d moves", seed+1, base, first.Refused,
-			100*(alone.CostWithPenalty.Float()/base-1), alone.Refused, 100*(moving.CostWithPenalty.Float()/base-1), moving.Refused, moving.Moved)
-		if moving.CostWithPenalty.Float() > alone.CostWithPenalty.Float() {
-			worse++
+	type sum struct {
+		refused, dearer, without int // of the seeds: in how many it costs more than the one before, or leaves more without a place
+		percent                  float64
+	}
+	var first, alone, moving sum
+	count := func(of *sum, o, before *simulate.Outcome, base float64) float64 {
+		percent := 100 * (o.CostWithPenalty.Float()/base - 1)
+		of.refused += o.Refused
+		of.percent += percent / float64(n)
+		if o.CostWithPenalty.Float() > before.CostWithPenalty.Float() {
+			of.dearer++
 		}
-		if moving.UnplacedGPUHours > alone.UnplacedGPUHours {
-			refused++
+		if o.UnplacedGPUHours > before.UnplacedGPUHours {
+			of.without++
 		}
+		return percent
+	}
+	for seed := int64(*oldest); seed < int64(*oldest+n); seed++ {
+		in := draw(t, seed, *comers, 25)
+		stays := in.stays(seed, 40)
+		cheapest := in.live(t, stays, "cheapest-first", v1alpha1.Consolidation{})
+		planned := in.live(t, stays, simulate.Planner, v1alpha1.Consolidation{})
+		moved := in.live(t, stays, simulate.Planner, apply)
+		base := cheapest.CostWithPenalty.Float()
+		count(&first, cheapest, cheapest, base)
+		t.Logf("seed %2d: cheapest first %9.2f, %3d refused; planner %+6.2f %%, %3d; and consolidation %+6.2f %%, %3d, %3d moves", seed, base, cheapest.Refused,
+			count(&alone, planned, cheapest, base), planned.Refused, count(&moving, moved, planned, base), moved.Refused, moved.Moved)
 	}
 	if n > 0 {
-		t.Logf("of %d seeds consolidation costs more in %d, and leaves more GPU-hours without a place in %d", n, worse, refused)
+		t.Logf("of %d seeds: cheapest first refuses %d", n, first.refused)
+		t.Logf("the planner %+.2f %%, refuses %d; costs more than that in %d, leaves more GPU-hours without a place in %d", alone.percent, alone.refused, alone.dearer, alone.without)
+		t.Logf("and consolidation %+.2f %%, refuses %d; costs more than without in %d, leaves more in %d", moving.percent, moving.refused, moving.dearer, moving.without)
+	}
+	if n >= 20 && alone.percent > 0 {
+		t.Errorf("what places are worth to others costs %.2f %%", alone.percent)
 	}
 }

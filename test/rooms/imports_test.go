@@ -68,7 +68,7 @@ var (
 // floors are the packages of the planner, the lowest first: each imports only
 // those that come before it. Those of tests alone stand on top.
 var floors = []string{
-	"planner/quantity", "planner/keys", "planner/nodes", "planner/inventory", "planner/alike", "planner/lacking", "planner/tariff", "planner/stranded", "planner/match", "planner/account", "planner/lifecycle", "planner/batch", "planner/domain", "planner/parts", "planner/booking", "planner/draft", "planner/bulk", "planner/looks", "planner/layout", "planner/said", "planner/rules", "planner/seating", "planner/place", "planner/joint", "planner/formulate", "planner/ahead", "planner/settle", "planner/consolidate", "planner/contend", "planner/explain", "planner/beyond", "planner/invariant", "planner", "planner/report", "planner/plantest", "planner/sealed",
+	"planner/quantity", "planner/keys", "planner/nodes", "planner/inventory", "planner/alike", "planner/lacking", "planner/tariff", "planner/stranded", "planner/match", "planner/scarcity", "planner/account", "planner/lifecycle", "planner/batch", "planner/domain", "planner/parts", "planner/booking", "planner/draft", "planner/bulk", "planner/looks", "planner/layout", "planner/said", "planner/rules", "planner/seating", "planner/place", "planner/joint", "planner/formulate", "planner/ahead", "planner/settle", "planner/consolidate", "planner/contend", "planner/explain", "planner/beyond", "planner/invariant", "planner", "planner/report", "planner/plantest", "planner/sealed",
 }
 
 // floor is where a package stands among the planner's, -1 for others and for one

@@ -168,9 +168,9 @@ type Term struct {
 
 // Decision is why a contract was placed where it is.
 type Decision struct {
-	// Score of the chosen offer, from 0 to 1.
+	// Score of the chosen offer, from 0 to 1; less by scarcity.
 	Score float64 `json:"score"`
-	// Scores are the terms of the score.
+	// Scores are the terms of the score; scarcity, below 0, is what the place is expected to be worth to others, where that decides.
 	Scores map[string]float64 `json:"scores,omitempty"`
 	// Rules numbers the planner's rules that it was placed, or last resized, by; absent where those were older than the number is recorded.
 	Rules int `json:"rules,omitempty"`

@@ -51,6 +51,8 @@ type FleetSpec struct {
 	Retention Retention `json:"retention,omitzero"`
 	// Consolidation moves contracts to better offers.
 	Consolidation Consolidation `json:"consolidation,omitzero"`
+	// Scarcity is below how many times the price of the cheapest offer an intent with objective cost is placed to leave that to those who usually come and can use little else (default 1.5; 1 is never, 1000 the most).
+	Scarcity *Decimal `json:"scarcity,omitempty"`
 	// Peering of clusters.
 	Peering Peering `json:"peering,omitzero"`
 	// Enrollment of clusters whose agents hold a certificate and that are not in

@@ -44,7 +44,7 @@ type IntentSpec struct {
 	Priority int32 `json:"priority,omitempty"`
 	// Preemption says whom this intent may displace and whether it may be displaced.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Objective is balanced (default), cost, performance, latency or energy. The last three weigh their own term with 0.7 and a low cost with 0.3 (performance: a low cost of the work done).
+	// Objective is balanced (default), cost, performance, latency or energy. Cost leaves a place to others where they need it more (Fleet.spec.scarcity). The last three weigh their own term with 0.7 and a low cost with 0.3 (performance: a low cost of the work done).
 	Objective Objective `json:"objective,omitempty"`
 	// Weights replace the objective by explicit weights.
 	Weights *Weights `json:"weights,omitempty"`

@@ -112,7 +112,9 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 	only, whole := among.only, among.how != nil
 	here := s.Of(o)
 	floor, costs := -1.0, r.weekly(c.Spec.Price)
+	scarce, worth := r.Scarce.For(s.Request), quantity.Micro(0) // to others, where it is
 	if here != nil {
+		worth = scarce.Extra(here)
 		stays := *here
 		stays.Resources = r.Resources(s.Request, o, here.Size, c)
 		floor = s.Request.Weights.Score(&stays)
@@ -131,6 +133,9 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 			continue // it can be no cheaper at any hour
 		}
 		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		if saves > 0 {
+			saves -= max(scarce.Extra(x)-worth, 0)
+		}
 		if !whole && (saves <= 0 || only == "" && !r.worth(j, c, saves)) {
 			continue
 		}

@@ -152,4 +152,7 @@ const (
 	// so that each has its turn after a bounded time; it was another draw each minute (package
 	// settle).
 	RulesTurnsRotate = 23
+	// RulesScarcity: an intent of objective cost leaves a place to those who usually come and
+	// can use little else, where that is worth more than it pays elsewhere (package scarcity).
+	RulesScarcity = 23
 )

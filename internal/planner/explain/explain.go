@@ -84,7 +84,7 @@ func (r *Explainer) CaptureAhead(j *draft.Job, s *match.Class, l *place.Limits, 
 		line.Priced = r.Match.TariffOf(o).Why() == "" && c.FailsMoney != match.ReqPurchase
 		line.Hourly, line.Transfer = c.Quote.Now.Decimal(), c.Quote.Transfer.Decimal()
 		if line.Fits = line.Requirement == ""; line.Fits {
-			line.Score, line.Scores = match.Round4(c.Score), s.Request.Weights.Record(&c)
+			line.Score, line.Scores = r.Scarce.For(s.Request).Told(s.Request, &c)
 			if look == nil {
 				line.Scaled = r.Inventory.Scaled(o, c.Size, nil)
 			}

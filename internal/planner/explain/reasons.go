@@ -30,6 +30,9 @@ func ReasonOf(j *draft.Job) string {
 		text := fmt.Sprintf("score %.2f", l.Score)
 		if l.RunnerUp != nil {
 			text += fmt.Sprintf("; next %s %.2f", l.RunnerUp.Flavor, l.RunnerUp.Score)
+			if l.Left != "" {
+				text += ", cheaper and left to others"
+			}
 		}
 		return text
 	}

@@ -34,6 +34,8 @@ type Problem struct {
 	// tenants are the accounts, seconds those that are left of this month.
 	tenants map[*account.Tenant]int32
 	seconds int64
+	// extra is what a class's places count for beside their prices (scarce.go).
+	extra func(of *match.Class) func(*match.Candidate) quantity.Micro
 	// domains are the kinds of domain by their number in the problem, each with the numbers
 	// of its values.
 	domains []numbered
@@ -59,6 +61,7 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 		return fixed(s, plain)
 	})
 	bound := bindingsOf(p, seats)
+	b.extra = extrasFor(p, seats)
 	for _, s := range seats {
 		if bound.stay[s.Job] {
 			continue
@@ -127,6 +130,7 @@ func (b *Problem) addKind(of *match.Class, plain bool) {
 		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
 		Places: make([]batch.Place, 0, len(byPrice)), Deals: make([]int32, 0, len(byPrice)),
 	}
+	extra := b.extra(of)
 	var deals []deal
 	dealt, last, at := map[*match.Pricing]int32{}, (*match.Pricing)(nil), int32(0)
 	for _, i := range byPrice {
@@ -147,7 +151,7 @@ func (b *Problem) addKind(of *match.Class, plain bool) {
 				b.countOf(c.Size)
 			}
 		}
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current(), Most: c.Quote.Most(), Row: row, Loose: loose(of.Request, c.Offer)})
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current() + extra(c), Most: c.Quote.Most(), Row: row, Loose: loose(of.Request, c.Offer)})
 		k.Deals = append(k.Deals, at)
 	}
 	b.Kinds, b.deals, b.asks, b.parts = append(b.Kinds, k), append(b.deals, deals), append(b.asks, of.Request), append(b.parts, nil)

@@ -55,7 +55,8 @@
 // Of flavors that sell parts of cards the resources term is another one: how
 // little a placement strands of what is typically asked for (fragments.go).
 // As it prefers what has most left, it spreads: on real offers it places more
-// intents than the cheapest-first rule and costs more; `objective: cost` is that rule.
+// intents than the cheapest-first rule and costs more; `objective: cost` is that rule, but for
+// places that others need more (package scarcity).
 // Objectives latency, energy and performance weigh a term of their own with
 // 0.7 and cost with 0.3, the same proportion; what the terms of energy and
 // performance are, and where their figures come from, is at performanceOf

@@ -71,7 +71,7 @@ func (x *attempt) one(i int) *draft.Failure {
 	if !x.how.Unasked {
 		x.Looked(j, s, l)
 	}
-	best, next := l.Best(s, x.thrifty)
+	best, next := x.Scarce.For(s.Request).Choose(l.Best(s, x.thrifty))
 	ready := takeovers{x.Placer, j, x.how, s, l}
 	warm := ready.best(best)
 	if best == nil && warm == nil && (!splits(j, x.how, t) || !x.divide(i, others)) {

@@ -151,10 +151,11 @@ func (r contractWriter) fix(w *match.Request, o *inventory.Offer, s *v1alpha1.Co
 // decision records why a candidate was chosen.
 func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*match.Candidate) v1alpha1.Decision {
 	d := v1alpha1.Decision{
-		Rules: r.RulesRecorded(),
-		Score: match.Round4(c.Score), Scores: s.Request.Weights.Record(c), Market: r.W.Market, Offer: r.Inventory.Figures(c.Offer),
+		Rules: r.RulesRecorded(), Market: r.W.Market, Offer: r.Inventory.Figures(c.Offer),
 		Considered: len(r.Inventory.Offers()), Rejected: s.Rejected(),
 	}
+	scarce := r.Scarce.For(s.Request)
+	d.Score, d.Scores = scarce.Told(s.Request, c)
 	if len(d.Rejected) == 0 {
 		d.Rejected = nil
 	}
@@ -163,12 +164,7 @@ func (r contractWriter) decision(s *match.Class, c *match.Candidate, next []*mat
 	if x := s.MostExpensiveBut(c); x != nil {
 		d.Dearest = &v1alpha1.DearestOffer{Flavor: x.Offer.Ref, Hourly: x.Quote.Now.Decimal()}
 	}
-	if len(next) > 0 {
-		d.RunnersUp = make([]v1alpha1.RunnerUp, 0, len(next))
-	}
-	for _, n := range next {
-		d.RunnersUp = append(d.RunnersUp, v1alpha1.RunnerUp{Flavor: n.Offer.Ref, Score: match.Round4(n.Score), Hourly: n.Quote.Current().Decimal()})
-	}
+	d.RunnersUp = scarce.RunnersUp(s.Request, next)
 	return d
 }
 

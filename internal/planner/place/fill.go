@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
+	"github.com/fleetbroker/fleetbroker/internal/planner/scarcity"
 )
 
 // Placer places what intents want.
@@ -25,7 +26,8 @@ type Placer struct {
 	// searched are the units that had the least that each has (package looks).
 	searched map[string]bool
 	// Parts are the looks for parts of replicas so far, by tenant (package looks).
-	Parts map[string]int64
+	Parts  map[string]int64
+	Scarce *scarcity.Prices // what places are worth to others
 	// Made counts the contracts that it made, on trial too.
 	Made int64
 	// Void reports whether no claimant needs a contract to give way any more.

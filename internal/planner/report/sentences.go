@@ -303,6 +303,9 @@ func (v *view) bestOf(d *planner.Decision, a account) string {
 	if c.RunnerUp != nil {
 		s += fmt.Sprintf("; next %s %.2f, %s %s/h", c.RunnerUp.Flavor, c.RunnerUp.Score, signed(c.RunnerUp.Hourly.Sub(hourly.Add(c.Transfer))), currency(v.plan, c))
 	}
+	if c.Left != "" {
+		s += ", which is left to those who usually come and can use little else"
+	}
 	return s
 }
 

@@ -1,0 +1,85 @@
+package planner
+
+import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/scarcity"
+)
+
+// Who usually comes is read from who holds something: at most so many intents are asked, the
+// same number apart in the order of their names, so that a round of one intent costs what it
+// costs among a hundred as among a million.
+const asked = 256
+
+// weighScarcity finds what places are worth to others, where somebody is to be placed, or
+// moved, by cost alone.
+func (r *round) weighScarcity() {
+	if !r.By(draft.RulesScarcity) || !consolidate.Wanted(r.Fleet) && !r.placesByCost() {
+		return
+	}
+	dearer := int64(dearest)
+	if d := r.Fleet.Scarcity; d != nil {
+		dearer = d.Micro() / 1000
+	}
+	if dearer > 1000 {
+		r.Scarce = scarcity.New(r.Inventory, r.Match, r.holders(), dearer)
+	}
+}
+
+// dearest is Fleet.spec.scarcity where it is left open, in thousandths.
+const dearest = 1500
+
+// placesByCost reports whether one of those that wait is placed by cost alone.
+func (r *round) placesByCost() bool {
+	for _, j := range r.Waiting {
+		if j.In == nil {
+			continue
+		}
+		if w := r.Match.WeightsOf(&j.In.Spec); w.ByCostAlone() {
+			return true
+		}
+	}
+	return false
+}
+
+// holders are the kinds of request that hold something by the ledger, by those of some
+// intents. Conditions are not asked for it: they cost what limits.conditions counts.
+func (r *round) holders() []scarcity.Kind {
+	step := max(len(r.Intents)/asked, 1)
+	at, out := map[string]int{}, []scarcity.Kind{}
+	for i := 0; i < len(r.Intents); i += step {
+		in := r.Intents[i]
+		if in.Where != nil || in.Problem != "" || in.Metadata.Namespace == v1alpha1.FleetTenant {
+			continue
+		}
+		held := r.replicasOf(in)
+		if held == 0 {
+			continue
+		}
+		j := &draft.Job{}
+		j.In, j.TenantName, j.Name, j.Tenant = in, in.Metadata.Namespace, in.Metadata.Name, r.Accounts.Of(in.Metadata.Namespace)
+		j.Consumer = j.Tenant.Spec.ConsumerOf(&in.Spec)
+		ask := r.AskOf(j, r.For(j, place.Request{}, 1), 0)
+		key := string(r.Match.Key(ask))
+		n, known := at[key]
+		if !known {
+			n = len(out)
+			at[key], out = n, append(out, scarcity.Kind{Ask: ask})
+		}
+		out[n].Held += float64(held * step)
+	}
+	return out
+}
+
+// replicasOf is how many replicas of an intent hold something, parts of one counted as one.
+func (r *round) replicasOf(in *model.Intent) (n int) {
+	for _, c := range r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
+		if c.Status.Phase.Charged() && c.Spec.Intent.Part == 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,132 @@
+package planner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+)
+
+// choosy is a market in which intents hold H100s that can use nothing else, each those of one
+// flavor, and so many flavors of them are left; A100s cost so much.
+func choosy(holders, left int, a100 string, rules int) *Builder {
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Offer("lyon/a100", Cards("nvidia-a100", 36, "80Gi"), Costs(a100))
+	b.W.Rules = rules
+	for i := range holders + left {
+		b.Offer(fmt.Sprintf("paris/h100-%02d", i), Cards("nvidia-h100", 4, "80Gi"), Costs("2"))
+	}
+	for i := range holders {
+		b.Intent(fmt.Sprintf("vision/choosy-%d", i), Wants(4, "H100"), cheapest)
+	}
+	b.Round()
+	return b.Tick(time.Minute)
+}
+
+// Who may go anywhere leaves the last cheap cards to those who usually come and can use
+// nothing else, for up to half of their price more.
+func TestScarcity_LeavesTheLastPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		holders, left int
+		a100          string
+		rules         int
+		change        func(b *Builder)
+		wants         []string
+		leaves        bool
+	}{
+		"the last one":                   {8, 1, "2.5", 0, nil, nil, true},
+		"by the rules before":            {8, 1, "2.5", 22, nil, nil, false},
+		"too much more":                  {8, 1, "3.1", 0, nil, nil, false},
+		"more is allowed":                {8, 1, "3.1", 0, dearer("2"), nil, true},
+		"less is allowed":                {8, 1, "2.5", 0, dearer("1.2"), nil, false},
+		"nothing is allowed":             {8, 1, "2.01", 0, dearer("1"), nil, false},
+		"there is plenty":                {8, 20, "2.5", 0, nil, nil, false},
+		"one who can use nothing else":   {8, 1, "2.5", 0, nil, []string{"H100"}, false},
+		"beyond its tenant's budget":     {8, 1, "2.5", 0, hourly("9"), nil, false},
+		"too few hold anything to learn": {4, 1, "2.5", 0, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := choosy(c.holders, c.left, c.a100, c.rules).Tenant("other", "rome")
+			if c.change != nil {
+				c.change(b)
+			}
+			b.Intent("other/flexible", Wants(4, c.wants...), cheapest)
+			p := b.Round()
+			last := fmt.Sprintf("paris/h100-%02d", c.holders)
+			want, left := last, ""
+			if c.leaves {
+				want, left = "lyon/a100", last
+			}
+			if got := placedAt(t, p, "other/flexible"); got != want {
+				t.Errorf("placed on %s, want %s:\n%s", got, want, describe(p))
+			}
+			d := Of(p, "other/flexible")
+			if d.Contracts[0].Left != left || (left != "") != strings.Contains(d.Reason, "left to others") {
+				t.Errorf("it is told to leave %q: %s", d.Contracts[0].Left, d.Reason)
+			}
+			wantOnlyKeeps(t, b)
+		})
+	}
+}
+
+func dearer(times string) func(*Builder) {
+	return func(b *Builder) {
+		b.Fleet(func(s *v1alpha1.FleetSpec) { s.Scarcity = Money(times) })
+	}
+}
+
+func hourly(most string) func(*Builder) {
+	return func(b *Builder) {
+		b.Tenant("other", "rome", func(s *v1alpha1.TenantSpec) { s.Budget = &v1alpha1.TenantBudget{Hourly: Money(most), Currency: "EUR"} })
+	}
+}
+
+// Of what came at once the search counts what places are worth to others too: it would move a
+// single one back to the cheap place else.
+func TestScarcity_InBatches(t *testing.T) {
+	b := choosy(8, 1, "2.5", 0)
+	b.Intent("vision/one", Wants(2), cheapest).Intent("vision/two", Wants(2), cheapest)
+	p := b.Round()
+	for _, name := range []string{"vision/one", "vision/two"} {
+		if got := placedAt(t, p, name); got != "lyon/a100" {
+			t.Errorf("%s is placed on %s:\n%s", name, got, describe(p))
+		}
+	}
+	wantOnlyKeeps(t, b)
+}
+
+// Consolidation does not move back to a place that was left to others, and moves there when
+// nobody usually comes for it any more.
+func TestScarcity_ConsolidationWeighsTheSame(t *testing.T) {
+	b := choosy(8, 3, "2.9", 0).Fleet(func(s *v1alpha1.FleetSpec) {
+		s.Consolidation = v1alpha1.Consolidation{Mode: "apply", Threshold: Money("0.01"), Hold: v1alpha1.Duration{Duration: time.Minute}}
+	})
+	b.Intent("vision/flexible", Wants(4), cheapest)
+	b.Round()
+	b.Deliver()
+	for range 4 {
+		b.Tick(10 * time.Minute).Round()
+	}
+	if c := b.Contracts("vision/flexible"); len(c) != 1 || c[0].Spec.Provider != "lyon" {
+		t.Fatalf("it was moved to what it left to others: %+v", c)
+	}
+	b.Fleet(func(s *v1alpha1.FleetSpec) { s.Scarcity = Money("1") })
+	for range 4 {
+		b.Tick(10 * time.Minute).Round()
+		b.Deliver()
+	}
+	if !moved(b.Contracts("vision/flexible"), "paris") {
+		t.Fatal("it was not moved to the cheap place, which nobody is left any more")
+	}
+}
+
+func moved(list []*v1alpha1.Contract, to string) bool {
+	for _, c := range list {
+		if c.Spec.Provider == to && c.Status.Phase.Held() {
+			return true
+		}
+	}
+	return false
+}
