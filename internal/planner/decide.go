@@ -36,7 +36,7 @@ func (r *round) decide() {
 	// that book ahead have theirs. They take turns until nobody gives way, and nothing
 	// more is booked.
 	r.lineUp()
-	r.weighScarcity()
+	weighScarcity(r)
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())

@@ -79,7 +79,8 @@
 //   - settle: sift.go: intents that are served as they ask cost a few lookups; the
 //     others are package settle's.
 //   - serve, batch: serve.go: those that wait have their turns, and what came at once is
-//     solved as a batch (repair.go, package formulate), until nobody gives way.
+//     solved as a batch (repair.go, package formulate), until nobody gives way. What places
+//     are worth to others is found before (scarce.go).
 //   - consolidate: package consolidate: better offers are proposed or moved to, by a rule
 //     of savings against disruption.
 //   - conclude: decision.go, states.go, ledger.go: decisions and what is written.

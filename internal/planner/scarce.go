@@ -16,8 +16,8 @@ const asked = 256
 
 // weighScarcity finds what places are worth to others, where somebody is to be placed, or
 // moved, by cost alone.
-func (r *round) weighScarcity() {
-	if !r.By(draft.RulesScarcity) || !consolidate.Wanted(r.Fleet) && !r.placesByCost() {
+func weighScarcity(r *round) {
+	if !r.By(draft.RulesScarcity) || !consolidate.Wanted(r.Fleet) && !placesByCost(r) {
 		return
 	}
 	dearer := int64(dearest)
@@ -25,7 +25,7 @@ func (r *round) weighScarcity() {
 		dearer = d.Micro() / 1000
 	}
 	if dearer > 1000 {
-		r.Scarce = scarcity.New(r.Inventory, r.Match, r.holders(), dearer)
+		r.Scarce = scarcity.New(r.Inventory, r.Match, holders(r), dearer)
 	}
 }
 
@@ -33,7 +33,7 @@ func (r *round) weighScarcity() {
 const dearest = 1500
 
 // placesByCost reports whether one of those that wait is placed by cost alone.
-func (r *round) placesByCost() bool {
+func placesByCost(r *round) bool {
 	for _, j := range r.Waiting {
 		if j.In == nil {
 			continue
@@ -47,15 +47,15 @@ func (r *round) placesByCost() bool {
 
 // holders are the kinds of request that hold something by the ledger, by those of some
 // intents. Conditions are not asked for it: they cost what limits.conditions counts.
-func (r *round) holders() []scarcity.Kind {
-	step := max(len(r.Intents)/asked, 1)
+func holders(r *round) []scarcity.Kind {
+	step := (len(r.Intents) + asked - 1) / asked
 	at, out := map[string]int{}, []scarcity.Kind{}
 	for i := 0; i < len(r.Intents); i += step {
 		in := r.Intents[i]
 		if in.Where != nil || in.Problem != "" || in.Metadata.Namespace == v1alpha1.FleetTenant {
 			continue
 		}
-		held := r.replicasOf(in)
+		held := holding(r, in)
 		if held == 0 {
 			continue
 		}
@@ -74,8 +74,8 @@ func (r *round) holders() []scarcity.Kind {
 	return out
 }
 
-// replicasOf is how many replicas of an intent hold something, parts of one counted as one.
-func (r *round) replicasOf(in *model.Intent) (n int) {
+// holding is how many replicas of an intent hold something, parts of one counted as one.
+func holding(r *round, in *model.Intent) (n int) {
 	for _, c := range r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
 		if c.Status.Phase.Charged() && c.Spec.Intent.Part == 0 {
 			n++
