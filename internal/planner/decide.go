@@ -36,7 +36,9 @@ func (r *round) decide() {
 	// that book ahead have theirs. They take turns until nobody gives way, and nothing
 	// more is booked.
 	r.lineUp()
-	weighScarcity(r)
+	if byCost(r, r.Waiting) {
+		weighScarcity(r)
+	}
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())
@@ -146,6 +148,9 @@ func (r *round) settle() {
 func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
 	if consolidate.Wanted(r.Fleet) {
+		if byCost(r, r.Jobs) {
+			weighScarcity(r)
+		}
 		consolidate.Run(&r.Settler)
 	}
 }

@@ -3,7 +3,6 @@ package planner
 import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/planner/consolidate"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/scarcity"
@@ -14,10 +13,11 @@ import (
 // costs among a hundred as among a million.
 const asked = 256
 
-// weighScarcity finds what places are worth to others, where somebody is to be placed, or
-// moved, by cost alone.
+// weighScarcity finds what places are worth to others, by who holds something as the round
+// is: before anybody is placed, and again before anybody is moved, so that a second plan of the
+// same world moves and proposes nothing else.
 func weighScarcity(r *round) {
-	if !r.By(draft.RulesScarcity) || !consolidate.Wanted(r.Fleet) && !placesByCost(r) {
+	if !r.By(draft.RulesScarcity) {
 		return
 	}
 	dearer := int64(dearest)
@@ -32,9 +32,9 @@ func weighScarcity(r *round) {
 // dearest is Fleet.spec.scarcity where it is left open, in thousandths.
 const dearest = 1500
 
-// placesByCost reports whether one of those that wait is placed by cost alone.
-func placesByCost(r *round) bool {
-	for _, j := range r.Waiting {
+// byCost reports whether one of some jobs is placed by cost alone.
+func byCost(r *round, jobs []*draft.Job) bool {
+	for _, j := range jobs {
 		if j.In == nil {
 			continue
 		}
@@ -74,9 +74,13 @@ func holders(r *round) []scarcity.Kind {
 	return out
 }
 
-// holding is how many replicas of an intent hold something, parts of one counted as one.
+// holding is how many whole replicas of an intent hold something.
 func holding(r *round, in *model.Intent) (n int) {
-	for _, c := range r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name) {
+	list := r.W.Ledger.ByIntent(in.Metadata.Namespace, in.Metadata.Name)
+	if j := r.JobOf(in.Metadata.Namespace, in.Metadata.Name); j != nil {
+		list = j.Live
+	}
+	for _, c := range list {
 		if c.Status.Phase.Charged() && c.Spec.Intent.Part == 0 {
 			n++
 		}
