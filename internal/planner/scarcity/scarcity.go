@@ -19,7 +19,7 @@ const (
 	// fewest replicas that hold something: of less nothing is learnt.
 	fewest = 5
 	// mostKinds and mostPairs, of a kind and an offer, bound the work.
-	mostKinds, mostPairs = 64, 200_000
+	mostKinds, mostPairs = 64, 60_000
 	// certain bounds the rivals that are told apart; more are counted in proportion.
 	certain = 500.0
 )
