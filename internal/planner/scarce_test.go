@@ -39,9 +39,9 @@ func TestScarcity_LeavesTheLastPlace(t *testing.T) {
 		"the last one":                   {8, 1, "2.5", 0, nil, nil, true},
 		"by the rules before":            {8, 1, "2.5", 22, nil, nil, false},
 		"too much more":                  {8, 1, "3.1", 0, nil, nil, false},
-		"more is allowed":                {8, 1, "3.1", 0, dearer("2"), nil, true},
-		"less is allowed":                {8, 1, "2.5", 0, dearer("1.2"), nil, false},
-		"nothing is allowed":             {8, 1, "2.01", 0, dearer("1"), nil, false},
+		"more is allowed":                {8, 1, "3.1", 0, scarcityOf("2"), nil, true},
+		"less is allowed":                {8, 1, "2.5", 0, scarcityOf("1.2"), nil, false},
+		"nothing is allowed":             {8, 1, "2.01", 0, scarcityOf("1"), nil, false},
 		"there is plenty":                {8, 20, "2.5", 0, nil, nil, false},
 		"one who can use nothing else":   {8, 1, "2.5", 0, nil, []string{"H100"}, false},
 		"beyond its tenant's budget":     {8, 1, "2.5", 0, hourly("9"), nil, false},
@@ -64,14 +64,14 @@ func TestScarcity_LeavesTheLastPlace(t *testing.T) {
 			}
 			d := Of(p, "other/flexible")
 			if d.Contracts[0].Left != left || (left != "") != strings.Contains(d.Reason, "left to others") {
-				t.Errorf("it is told to leave %q: %s", d.Contracts[0].Left, d.Reason)
+				t.Errorf("it says that it leaves %q: %s", d.Contracts[0].Left, d.Reason)
 			}
 			wantOnlyKeeps(t, b)
 		})
 	}
 }
 
-func dearer(times string) func(*Builder) {
+func scarcityOf(times string) func(*Builder) {
 	return func(b *Builder) {
 		b.Fleet(func(s *v1alpha1.FleetSpec) { s.Scarcity = Money(times) })
 	}
@@ -129,4 +129,20 @@ func moved(list []*v1alpha1.Contract, to string) bool {
 		}
 	}
 	return false
+}
+
+// A price window makes the chosen offer the cheapest now, whatever it costs outside: nothing is
+// left to anybody.
+func TestScarcity_LeavesNothingInAPriceWindow(t *testing.T) {
+	always := v1alpha1.Window{Days: []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"}, From: "00:00", To: "24:00", Timezone: "UTC"}
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 4, "80Gi"), Costs("3"), price(func(p *v1alpha1.Price) {
+			p.Windows = []v1alpha1.PriceWindow{{Window: always, PerHour: v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("1")}}}
+		})).
+		Offer("lyon/a100", Cards("nvidia-a100", 4, "80Gi"), Costs("2")).
+		Intent("vision/train", Wants(4), cheapest)
+	p := b.Round()
+	if at, d := placedAt(t, p, "vision/train"), Of(p, "vision/train"); at != "paris/h100" || d.Contracts[0].Left != "" || strings.Contains(d.Reason, "left to") {
+		t.Errorf("it is on %s and leaves %q: %s", at, d.Contracts[0].Left, d.Reason)
+	}
 }

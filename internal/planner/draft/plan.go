@@ -192,8 +192,8 @@ type ContractLine struct {
 	Score    float64
 	// RunnerUp is the next best offer, nil when there is none.
 	RunnerUp *v1alpha1.RunnerUp
-	// Left is a cheaper offer that it leaves to those who usually come (package scarcity), "" for
-	// none.
+	// Left is a cheaper offer that a new one leaves to those who usually come (package scarcity),
+	// "" for none.
 	Left string `json:",omitempty"`
 	// Part: its replica is put together from several contracts (split).
 	Part bool
@@ -321,19 +321,6 @@ func (r *Draft) Line(c *v1alpha1.Contract, action Action) ContractLine {
 	}
 	if len(c.Decision.RunnersUp) > 0 {
 		l.RunnerUp = &c.Decision.RunnersUp[0]
-		if byCostAlone(&c.Decision) && l.RunnerUp.Score < l.Score && l.RunnerUp.Hourly.Cmp(l.Hourly) < 0 {
-			l.Left = l.RunnerUp.Flavor
-		}
 	}
 	return l
-}
-
-// byCostAlone reports whether nothing but a price decided, its own or what it is worth to others.
-func byCostAlone(d *v1alpha1.Decision) bool {
-	for term := range d.Scores {
-		if term != "cost" && term != "scarcity" {
-			return false
-		}
-	}
-	return true
 }

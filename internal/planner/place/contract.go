@@ -186,6 +186,9 @@ func (r *Placer) PlacedLine(c *v1alpha1.Contract, s *match.Class, at *match.Cand
 	if now := r.Books.HourlyAt(c.Spec.Price, r.Now); now.Cmp(line.Hourly) != 0 {
 		line.HourlyNow = &now
 	}
+	if next := line.RunnerUp; next != nil && s.Request.Weights.ByCostAlone() && next.Score < line.Score && next.Hourly.Cmp(at.Quote.Current().Decimal()) < 0 {
+		line.Left = next.Flavor
+	}
 	line.Unpriced = r.Match.Unpriced(at.Offer, at.Quote.Class, at.Size)
 	if asked := s.Request.Asked(at.Offer); !asked.Equal(at.Size) {
 		line.Asked = inventory.Slice(r.Names, asked, at.Offer.Flavor)
