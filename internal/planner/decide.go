@@ -36,9 +36,7 @@ func (r *round) decide() {
 	// that book ahead have theirs. They take turns until nobody gives way, and nothing
 	// more is booked.
 	r.lineUp()
-	if byCost(r, r.Waiting) {
-		weighScarcity(r)
-	}
+	weighScarcity(r, r.Waiting)
 	for range displacements {
 		r.serve()
 		r.serveAgain(r.batch())
@@ -148,9 +146,7 @@ func (r *round) settle() {
 func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
 	if consolidate.Wanted(r.Fleet) {
-		if byCost(r, r.Jobs) {
-			weighScarcity(r)
-		}
+		weighScarcity(r, r.Jobs)
 		consolidate.Run(&r.Settler)
 	}
 }

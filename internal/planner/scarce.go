@@ -14,23 +14,20 @@ import (
 const asked = 256
 
 // weighScarcity finds what places are worth to others, by who holds something as the round
-// is: before anybody is placed, and again before anybody is moved, so that a second plan of the
-// same world moves and proposes nothing else.
-func weighScarcity(r *round) {
-	if !r.By(draft.RulesScarcity) {
-		return
-	}
-	dearer := int64(dearest)
+// is, where one of some jobs is placed by cost alone: before anybody is placed, and again before
+// anybody is moved, so that a second plan of the same world moves and proposes nothing else.
+func weighScarcity(r *round, jobs []*draft.Job) {
+	premium := int64(defaultPremium)
 	if d := r.Fleet.Scarcity; d != nil {
-		dearer = d.Micro() / 1000
+		premium = d.Micro()/1000 - 1000
 	}
-	if dearer > 1000 {
-		r.Scarce = scarcity.New(r.Inventory, r.Match, holders(r), dearer)
+	if premium > 0 && r.By(draft.RulesScarcity) && byCost(r, jobs) {
+		r.Scarce = scarcity.New(r.Inventory, r.Match, holders(r), premium)
 	}
 }
 
-// dearest is Fleet.spec.scarcity where it is left open, in thousandths.
-const dearest = 1500
+// defaultPremium is Fleet.spec.scarcity where it is left open, less 1 and in thousandths.
+const defaultPremium = 500
 
 // byCost reports whether one of some jobs is placed by cost alone.
 func byCost(r *round, jobs []*draft.Job) bool {

@@ -25,16 +25,17 @@ func TestOnlineArrivals_Seeds(t *testing.T) {
 	threshold := v1alpha1.MustDecimal("0.1")
 	apply := v1alpha1.Consolidation{Mode: "apply", Threshold: &threshold, Hold: v1alpha1.Duration{Duration: time.Minute}}
 	type sum struct {
-		refused, dearer, without int // of the seeds: in how many it costs more than the one before, or leaves more without a place
-		percent                  float64
+		refused, costlier, without int // of the seeds: in how many it costs more than the one before, or leaves more without a place
+		percent                    float64
 	}
-	var first, alone, moving sum
+	refused := 0 // by cheapest first
+	var alone, moving sum
 	count := func(of *sum, o, before *simulate.Outcome, base float64) float64 {
 		percent := 100 * (o.CostWithPenalty.Float()/base - 1)
 		of.refused += o.Refused
 		of.percent += percent / float64(n)
 		if o.CostWithPenalty.Float() > before.CostWithPenalty.Float() {
-			of.dearer++
+			of.costlier++
 		}
 		if o.UnplacedGPUHours > before.UnplacedGPUHours {
 			of.without++
@@ -48,14 +49,14 @@ func TestOnlineArrivals_Seeds(t *testing.T) {
 		planned := in.live(t, stays, simulate.Planner, v1alpha1.Consolidation{})
 		moved := in.live(t, stays, simulate.Planner, apply)
 		base := cheapest.CostWithPenalty.Float()
-		count(&first, cheapest, cheapest, base)
+		refused += cheapest.Refused
 		t.Logf("seed %2d: cheapest first %9.2f, %3d refused; planner %+6.2f %%, %3d; and consolidation %+6.2f %%, %3d, %3d moves", seed, base, cheapest.Refused,
 			count(&alone, planned, cheapest, base), planned.Refused, count(&moving, moved, planned, base), moved.Refused, moved.Moved)
 	}
 	if n > 0 {
-		t.Logf("of %d seeds: cheapest first refuses %d", n, first.refused)
-		t.Logf("the planner %+.2f %%, refuses %d; costs more than that in %d, leaves more GPU-hours without a place in %d", alone.percent, alone.refused, alone.dearer, alone.without)
-		t.Logf("and consolidation %+.2f %%, refuses %d; costs more than without in %d, leaves more in %d", moving.percent, moving.refused, moving.dearer, moving.without)
+		t.Logf("of %d seeds: cheapest first refuses %d", n, refused)
+		t.Logf("the planner %+.2f %%, refuses %d; costs more than that in %d, leaves more GPU-hours without a place in %d", alone.percent, alone.refused, alone.costlier, alone.without)
+		t.Logf("and consolidation %+.2f %%, refuses %d; costs more than without in %d, leaves more in %d", moving.percent, moving.refused, moving.costlier, moving.without)
 	}
 	if n >= 20 && alone.percent > 0 {
 		t.Errorf("what places are worth to others costs %.2f %%", alone.percent)

@@ -34,8 +34,6 @@ type Problem struct {
 	// tenants are the accounts, seconds those that are left of this month.
 	tenants map[*account.Tenant]int32
 	seconds int64
-	// extra is what a class's places count for beside their prices (scarce.go).
-	extra func(of *match.Class) func(*match.Candidate) quantity.Micro
 	// domains are the kinds of domain by their number in the problem, each with the numbers
 	// of its values.
 	domains []numbered
@@ -61,7 +59,6 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 		return fixed(s, plain)
 	})
 	bound := bindingsOf(p, seats)
-	b.extra = extrasFor(p, seats)
 	for _, s := range seats {
 		if bound.stay[s.Job] {
 			continue
@@ -71,7 +68,7 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
 			p.Match.Trim()
 			p.Match.Refresh(s.Class)
-			if b.addKind(s.Class, plain); !b.divide(s, plain) {
+			if b.addKind(s.Class, extras(p, seats, s.Class), plain); !b.divide(s, plain) {
 				kind = batch.Nowhere
 			}
 			kinds[askedBy(s)] = kind
@@ -123,17 +120,16 @@ func (b *Problem) accountOf(j *draft.Job) int32 {
 	return at
 }
 
-// addKind adds a class's places.
-func (b *Problem) addKind(of *match.Class, plain bool) {
+// addKind adds a class's places, with what each counts for beside its price.
+func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, plain bool) {
 	byPrice := of.ByPrice()
 	k := batch.Kind{
 		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
 		Places: make([]batch.Place, 0, len(byPrice)), Deals: make([]int32, 0, len(byPrice)),
 	}
-	extra := b.extra(of)
 	var deals []deal
 	dealt, last, at := map[*match.Pricing]int32{}, (*match.Pricing)(nil), int32(0)
-	for _, i := range byPrice {
+	for n, i := range byPrice {
 		c := &of.Candidates[i]
 		if c.Vague {
 			continue
@@ -151,7 +147,7 @@ func (b *Problem) addKind(of *match.Class, plain bool) {
 				b.countOf(c.Size)
 			}
 		}
-		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current() + extra(c), Most: c.Quote.Most(), Row: row, Loose: loose(of.Request, c.Offer)})
+		k.Places = append(k.Places, batch.Place{Price: c.Quote.Current() + extra[n], Most: c.Quote.Most(), Row: row, Loose: loose(of.Request, c.Offer)})
 		k.Deals = append(k.Deals, at)
 	}
 	b.Kinds, b.deals, b.asks, b.parts = append(b.Kinds, k), append(b.deals, deals), append(b.asks, of.Request), append(b.parts, nil)

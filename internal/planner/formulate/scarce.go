@@ -10,26 +10,23 @@ import (
 // scarcity): more are a mix of their own, for which the search leaves what is scarce.
 const few = 64
 
-// extrasFor is what places count for beside their prices, as if no seat of the batch had its
-// own.
-func extrasFor(p *place.Placer, seats []*place.Seat) func(*match.Class) func(*match.Candidate) quantity.Micro {
-	nothing := func(*match.Candidate) quantity.Micro { return 0 }
+// extras are what a class's places count for beside their prices, in the order of ByPrice, as
+// if no seat of the batch had its own; nothing where that is not counted.
+func extras(p *place.Placer, seats []*place.Seat, of *match.Class) []quantity.Micro {
+	byPrice := of.ByPrice()
+	out := make([]quantity.Micro, len(byPrice))
 	if p.Scarce == nil || len(seats) > few {
-		return func(*match.Class) func(*match.Candidate) quantity.Micro { return nothing }
+		return out
 	}
-	return func(of *match.Class) func(*match.Candidate) quantity.Micro {
-		found := map[*match.Candidate]quantity.Micro{}
-		m := p.Mark()
-		defer p.Rollback(m)
-		for _, s := range seats {
-			for _, c := range s.Held() {
-				p.Put(c, nil)
-			}
+	m := p.Mark()
+	defer p.Rollback(m)
+	for _, s := range seats {
+		for _, c := range s.Held() {
+			p.Put(c, nil)
 		}
-		for _, i := range of.ByPrice() {
-			c := &of.Candidates[i]
-			found[c] = p.Scarce.For(of.Request).Extra(c)
-		}
-		return func(c *match.Candidate) quantity.Micro { return found[c] }
 	}
+	for n, i := range byPrice {
+		out[n] = p.Scarce.Extra(&of.Candidates[i])
+	}
+	return out
 }

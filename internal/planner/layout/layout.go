@@ -19,7 +19,7 @@ import (
 // RoomFor is how often a candidate's size fits its offer, n at the most, on nodes of only
 // (nil for all). Cards that are sold in parts may hold less.
 func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only func(node string) bool) int {
-	n = times(c, c.Offer.Free(), n)
+	n = c.Offer.Free().Times(c.Size, n)
 	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && (c.Offer.Growth == nil || only != nil) {
 		ask.Only = only
 		return c.Offer.Nodes().Times(c.Size, ask, n)
@@ -29,19 +29,10 @@ func RoomFor(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only
 
 // RoomInAll is RoomFor as if nothing of the offer were held.
 func RoomInAll(m *match.Matcher, w *match.Request, c *match.Candidate, n int, only func(node string) bool) int {
-	n = times(c, c.Offer.Capacity, n)
+	n = c.Offer.Capacity.Times(c.Size, n)
 	if ask, ok := m.Pods(w, c.Offer, c.Size); ok && n > 0 && (c.Offer.Growth == nil || only != nil) {
 		ask.Only, ask.Cards = only, nil
 		return c.Offer.Nodes().Empty().Times(c.Size, ask, n)
-	}
-	return n
-}
-
-func times(c *match.Candidate, have quantity.Vector, n int) int {
-	for i, size := range c.Size {
-		if size > 0 {
-			n = int(min(int64(n), max(have.At(i), 0)/size))
-		}
 	}
 	return n
 }

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"math"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
@@ -232,4 +234,4 @@ func (w *Weights) Record(c *Candidate) map[string]float64 {
 }
 
 // Round4 cuts a score to four digits, as files and people see it.
-func Round4(f float64) float64 { return float64(int64(f*10000+0.5)) / 10000 }
+func Round4(f float64) float64 { return math.Floor(float64(f*10000)+0.5) / 10000 }

@@ -80,6 +80,16 @@ func (v Vector) Holds(o Vector) bool {
 	return v[len(o):].Deficit() < 0
 }
 
+// Times is how often o fits into v, n times at the most.
+func (v Vector) Times(o Vector, n int) int {
+	for i, one := range o {
+		if one > 0 {
+			n = int(min(int64(n), max(v.At(i), 0)/one))
+		}
+	}
+	return n
+}
+
 // Negative is -v, as a new Vector.
 func (v Vector) Negative() Vector {
 	out := v.Clone()

@@ -33,10 +33,12 @@ type Kind struct {
 // Prices are what places are worth to others in one round; nil is nothing.
 type Prices struct {
 	inventory *inventory.Inventory
-	dearer    quantity.Micro // thousandths above 1
+	premium   quantity.Micro // thousandths of a price that may be paid in addition
 	kinds     []*kind
 	// seen is how far into the list of touched offers it has looked.
 	seen int
+	// left is room for what an offer has left.
+	left quantity.Vector
 }
 
 // kind is a Kind in figures.
@@ -44,8 +46,8 @@ type kind struct {
 	// sizes are what a replica takes of each offer, by index: nil where it may not sit.
 	sizes []quantity.Vector
 	// room is how many more fit on each offer, and on all.
-	room []int32
-	all  int64
+	room []int
+	all  int
 	// lost is what it is expected to lose with the first n places, each of which counts for
 	// scale.
 	lost  []float64
@@ -55,17 +57,17 @@ type kind struct {
 // Kinds is how many kinds may be told apart among so many offers.
 func Kinds(offers int) int { return max(min(mostKinds, mostPairs/max(offers, 1)), 1) }
 
-// New is what places of an inventory are worth to kinds, the first Kinds of them; dearer is in
-// thousandths. It is nil where too few hold anything, or nobody may pay more.
-func New(in *inventory.Inventory, m *match.Matcher, kinds []Kind, dearer int64) *Prices {
+// New is what places of an inventory are worth to kinds, the first Kinds of them; premium is how
+// many thousandths of a price may be paid in addition. It is nil where too few hold anything.
+func New(in *inventory.Inventory, m *match.Matcher, kinds []Kind, premium int64) *Prices {
 	held := 0.0
 	for i := range kinds {
 		held += kinds[i].Held
 	}
-	if held < fewest || dearer <= 1000 {
+	if held < fewest {
 		return nil
 	}
-	p := &Prices{inventory: in, dearer: quantity.Micro(min(dearer, 1_000_000) - 1000), seen: in.Touches()}
+	p := &Prices{inventory: in, premium: quantity.Micro(min(premium, 1_000_000)), seen: in.Touches()}
 	kinds = slices.Clone(kinds)
 	slices.SortStableFunc(kinds, func(a, b Kind) int { return cmp.Compare(b.Held, a.Held) })
 	kinds = kinds[:min(len(kinds), Kinds(len(in.Offers())))]
@@ -106,7 +108,7 @@ type measured struct {
 
 // measure reads a class, which is up to date.
 func measure(in *inventory.Inventory, s *match.Class) measured {
-	k := &kind{sizes: make([]quantity.Vector, len(in.Offers())), room: make([]int32, len(in.Offers()))}
+	k := &kind{sizes: make([]quantity.Vector, len(in.Offers())), room: make([]int, len(in.Offers()))}
 	out := measured{kind: k}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
@@ -129,25 +131,9 @@ func measure(in *inventory.Inventory, s *match.Class) measured {
 
 // look counts again how many more fit on an offer.
 func (k *kind) look(o *inventory.Offer) {
-	n := times(k.sizes[o.Index], o.Free(), nil)
-	k.all += int64(n - k.room[o.Index])
+	n := o.Free().Times(k.sizes[o.Index], math.MaxInt32)
+	k.all += n - k.room[o.Index]
 	k.room[o.Index] = n
-}
-
-// times is how often a size fits what is free when more is taken.
-func times(size, free, taken quantity.Vector) int32 {
-	n := int64(math.MaxInt32)
-	some := false
-	for i, one := range size {
-		if one > 0 {
-			some = true
-			n = min(n, max(free.At(i)-taken.At(i), 0)/one)
-		}
-	}
-	if !some {
-		return 0
-	}
-	return int32(n) //nolint:gosec // MaxInt32 at the most
 }
 
 // against is the kind with what it loses; nil where it has nothing to lose.
@@ -184,7 +170,7 @@ func (x *measured) against(all []measured) *kind {
 }
 
 // worth is what it is expected to lose with its first n places.
-func (k *kind) worth(n int64) float64 {
+func (k *kind) worth(n int) float64 {
 	return k.lost[min(int(float64(n)/k.scale), len(k.lost)-1)]
 }
 
@@ -232,7 +218,7 @@ func (p *Prices) Told(w *match.Request, c *match.Candidate) (score float64, term
 		// The score is 1 less a price in the most expensive one.
 		less := match.Round4((1 - c.Score) * float64(extra) / float64(price))
 		terms[Term] = -less
-		score = math.Round(10000*(c.Score-less)) / 10000
+		score = match.Round4(c.Score - less)
 	}
 	return score, terms
 }
@@ -259,15 +245,16 @@ func (p *Prices) Extra(c *match.Candidate) quantity.Micro {
 		return 0
 	}
 	p.follow()
-	sum, o := 0.0, c.Offer
+	sum, at := 0.0, c.Offer.Index
+	p.left = append(p.left[:0], c.Offer.Free()...).Sub(c.Size)
 	for _, k := range p.kinds {
-		if had := k.room[o.Index]; had > 0 {
-			gone := had - times(k.sizes[o.Index], o.Free(), c.Size)
-			sum += k.worth(k.all) - k.worth(k.all-int64(gone))
+		if had := k.room[at]; had > 0 {
+			gone := had - p.left.Times(k.sizes[at], had)
+			sum += k.worth(k.all) - k.worth(k.all-gone)
 		}
 	}
 	price := c.Quote.Current()
-	return min(quantity.Micro(min(sum, most)), min(price, most)*p.dearer/1000)
+	return min(quantity.Micro(min(sum, most)), min(price, most)*p.premium/1000)
 }
 
 // follow looks again at what was taken of offers since it last did.

@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 // With more places than are asked for, one more is worth nothing; many count in proportion.
 func TestWorth(t *testing.T) {
 	k := &kind{scale: 10, lost: []float64{0, 5, 8, 9}}
-	for n, want := range map[int64]float64{0: 0, 9: 0, 10: 5, 29: 8, 30: 9, 1000: 9} {
+	for n, want := range map[int]float64{0: 0, 9: 0, 10: 5, 29: 8, 30: 9, 1000: 9} {
 		if got := k.worth(n); got != want {
 			t.Errorf("the first %d places are worth %g, want %g", n, got, want)
 		}
