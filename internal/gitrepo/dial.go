@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -16,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/receive"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/scrub"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/sshdial"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/upload"
@@ -252,8 +253,12 @@ func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notA
 		return adv, nil
 	}
 	report, said, err := receivePack(ctx, s, adv, cmds, pack)
-	if err := judge(cmds, report, said, err); err != nil {
+	refused, err := receive.Judge(len(cmds), report, said, err)
+	if err != nil {
 		return nil, err
+	}
+	if refused != "" {
+		return nil, errors.Join(&Rejection{Words: refused}, d.takeBack(ctx, cmds, receive.Taken(report)))
 	}
 	// After a redirect the session's endpoint is another; only its own first
 	// request may be redirected, so that one cannot be saved.
@@ -264,6 +269,28 @@ func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notA
 		d.mu.Unlock()
 	}
 	return nil, nil
+}
+
+// takeBack moves refs back that a server took of a push of which it refused others: a
+// note of what is accepted never runs ahead of its branch.
+func (d *dialed) takeBack(ctx context.Context, cmds []Command, taken map[string]bool) error {
+	var back []Command
+	for _, c := range cmds {
+		if taken[c.Ref] {
+			back = append(back, Command{Ref: c.Ref, Old: c.New, New: c.Old})
+		}
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	pack, err := gitobj.Set{}.Pack()
+	if err == nil {
+		err = d.push(ctx, back, pack)
+	}
+	if err != nil {
+		return fmt.Errorf("the server moved %v all the same, which was not taken back: %w", back, err)
+	}
+	return nil
 }
 
 // advertised asks what receive-pack can do, or remembers it: over http the
@@ -284,12 +311,12 @@ func (d *dialed) advertised(ctx context.Context, s transport.ReceivePackSession)
 
 func receivePack(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, cmds []Command, pack []byte) (*packp.ReportStatus, string, error) {
 	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
-	var said bytes.Buffer
+	var said receive.Said
 	if adv.Capabilities.Supports(capability.Sideband64k) {
 		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
 			return nil, "", err
 		}
-		req.Progress = &limitedBuffer{Buffer: &said, left: 8 << 10}
+		req.Progress = &said
 	}
 	if len(cmds) > 1 {
 		if err := req.Capabilities.Set(capability.Atomic); err != nil {
@@ -314,49 +341,4 @@ func receivePack(ctx context.Context, s transport.ReceivePackSession, adv *packp
 	}
 	report, err := s.ReceivePack(ctx, req)
 	return report, said.String(), err
-}
-
-// judge turns a report into an error: a Rejection when the server answered no.
-func judge(cmds []Command, report *packp.ReportStatus, said string, err error) error {
-	if report == nil {
-		if err == nil {
-			// Without report-status nothing was acknowledged; the caller looks.
-			return errors.New("the server sent no report")
-		}
-		return err
-	}
-	var words []string
-	if report.UnpackStatus != "ok" {
-		words = append(words, "unpack: "+report.UnpackStatus)
-	}
-	for _, c := range report.CommandStatuses {
-		if c.Status != "ok" {
-			words = append(words, fmt.Sprintf("%s: %s", c.ReferenceName, c.Status))
-		}
-	}
-	if len(words) == 0 && len(report.CommandStatuses) >= len(cmds) {
-		// Every command stands as done; what fails after the report (closing
-		// the connection) does not undo it.
-		return nil
-	}
-	if len(words) == 0 {
-		return fmt.Errorf("the server reported on %d of %d refs", len(report.CommandStatuses), len(cmds))
-	}
-	if said = strings.TrimSpace(said); said != "" {
-		words = append(words, said)
-	}
-	return &Rejection{Words: strings.Join(words, "; ")}
-}
-
-// limitedBuffer keeps the beginning of what a server's hooks say.
-type limitedBuffer struct {
-	*bytes.Buffer
-	left int
-}
-
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	keep := min(len(p), l.left)
-	l.left -= keep
-	l.Buffer.Write(p[:keep])
-	return len(p), nil
 }

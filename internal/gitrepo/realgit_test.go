@@ -119,6 +119,34 @@ func TestServerThatIsNotAtomic(t *testing.T) {
 	}
 }
 
+// A server that says it is atomic, and is not: git moves the other refs of a push where
+// one is a symbolic ref to nothing. What it took is taken back, so that the branch can be
+// put back where it stood.
+func TestServerThatIsAtomicInPart(t *testing.T) {
+	for _, way := range []string{"file", "http"} {
+		t.Run(way, func(t *testing.T) {
+			dir := bare(t)
+			r := open(t, dial(t, urls(t, dir)[way], gitrepo.Auth{}), options())
+			stood := commit(t, r, request(fetch(t, r), contract("vision", "a", "1"))).Head().String()
+			q := request(fetch(t, r), contract("vision", "b", "1"))
+			branch := filepath.Join(dir, "refs", "heads", "ledger")
+			if err := os.WriteFile(branch, []byte("ref: refs/heads/ledger\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Commit(t.Context(), q); err == nil || strings.Contains(err.Error(), "taken back") {
+				t.Fatalf("got %v, want that the ledger is gone", err)
+			}
+			if got := git(t, dir, "rev-parse", "refs/fleetbroker/accepted/ledger"); got != stood {
+				t.Errorf("accepted ran ahead to %s, of %s", got, stood)
+			}
+			if err := os.WriteFile(branch, []byte(stood+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, r, request(fetch(t, r), contract("vision", "b", "1")))
+		})
+	}
+}
+
 // detached answers requests to the end, whether or not the client waits, and
 // can lose the answer.
 type detached struct {

@@ -24,10 +24,11 @@ type Remote interface {
 	Fetch(ctx context.Context, choose func(refs map[string]tree.Hash) (want, have []tree.Hash), sink func(pack io.Reader) error) error
 	// Push updates refs, each compared with its old value and swapped at the
 	// server, all or none where the server can; where it cannot, one after the
-	// other in the order given, stopping at the first failure. A nil error
-	// means that every command was acknowledged. An error says NOTHING about
-	// whether the commands took effect: only Refs does. A *Rejection among an
-	// error's causes means that the server itself answered no.
+	// other in the order given, stopping at the first failure. What a server
+	// took of a push that it refused in part is moved back. A nil error means
+	// that every command was acknowledged. An error says NOTHING about whether
+	// the commands took effect: only Refs does. A *Rejection among an error's
+	// causes means that the server itself answered no.
 	Push(ctx context.Context, cmds []Command, pack []byte) error
 }
 
