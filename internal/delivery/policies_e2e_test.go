@@ -12,6 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
@@ -23,7 +25,7 @@ import (
 
 // Without the policies no virtual node: anybody's pods could run there.
 func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
-	most := user(t, cluster, "no-policies",
+	most := user(t, cluster, "system:serviceaccount:fleetbroker:fleet-agent", // the guard of namespaces lets it write on them
 		rbacv1.PolicyRule{APIGroups: []string{"", "authentication.liqo.io", "offloading.liqo.io", "coordination.k8s.io"}, Resources: all, Verbs: all},
 		rbacv1.PolicyRule{APIGroups: []string{admission}, Resources: all, Verbs: read})
 	var passed atomic.Int32 // whole passes that a refusal ended: it is said while other units are still on their way
@@ -45,7 +47,7 @@ func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
 		return strings.Contains(strings.Join(r.Status()["rome"].Troubles, " "), "let the kubeconfig's user do this")
 	})
 	envtest.Eventually(t, "what needs no protection to be applied all the same", func(context.Context) bool {
-		vision := rome.get(key{Kind: kindNamespace, Name: "vision"}) // may be there from before; the guard lets nobody else write on it later
+		vision := rome.get(key{Kind: kindNamespace, Name: "vision"}) // may be there from before
 		return vision != nil && vision.GetAnnotations()[v1alpha1.AnnotationIntents] == "vision.train"
 	})
 	before := passed.Load()
@@ -55,6 +57,7 @@ func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
 	}
 
 	rome.installPolicies()
+	rome.guarded(user(t, cluster, "stranger", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: all}))
 	want := desired(t, "rome", contract("rome", "train"))
 	r.settled(t, want)
 	for _, k := range policyKinds {
@@ -83,6 +86,22 @@ func testPolicyRefused(t *testing.T, cluster *env.Cluster) {
 	}
 	rome.installPolicies()
 	r.settled(t, more)
+}
+
+// guarded waits until the API server goes by the policies, which it does some time after
+// they are there: a stranger may write nothing of ours on a namespace.
+func (w watcher) guarded(stranger *rest.Config) {
+	w.t.Helper()
+	dyn, err := dynamic.NewForConfig(stranger)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	patch := []byte(`{"metadata":{"labels":{"` + v1alpha1.LabelTenant + `":"nlp"}}}`)
+	namespaces := dyn.Resource(kinds[kindNamespace].gvr)
+	envtest.Eventually(w.t, "the guards to be gone by", func(ctx context.Context) bool {
+		_, err := namespaces.Patch(ctx, "vision", types.MergePatchType, patch, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), "fleetbroker-namespace-guard")
+	})
 }
 
 // installPolicies makes the policies as install/consumer does, and no members of a set.
