@@ -37,13 +37,7 @@ func (r *round) decide() {
 	// more is booked.
 	r.lineUp()
 	weighScarcity(r, r.Waiting)
-	for range displacements {
-		r.serve()
-		r.serveAgain(r.batch())
-		if booked := bookAhead(r); !r.displace() && !booked && !(len(r.Waiting) > 0 && draft.CountReplaced(&r.Draft)) {
-			break
-		}
-	}
+	takeTurns(r)
 	r.lookOnly()
 
 	// 6. Consolidate: better offers are proposed or moved to.
@@ -108,6 +102,18 @@ func agree(r *round, again reading) *round {
 	}
 }
 
+// takeTurns serves those that wait, solves their batch and books ahead until nobody gives
+// way, and nothing more is booked.
+func takeTurns(r *round) {
+	for range displacements {
+		r.serve()
+		r.serveAgain(r.batch())
+		if booked := bookAhead(r); !r.displace() && !booked && !(len(r.Waiting) > 0 && draft.CountReplaced(&r.Draft)) {
+			break
+		}
+	}
+}
+
 // bookAhead decides bookings, by what is there without what is kept for those that wait;
 // what others give way for is not for new ones. It reports whether that changed anything.
 func bookAhead(r *round) (changed bool) {
@@ -147,7 +153,14 @@ func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
 	if consolidate.Wanted(r.Fleet) {
 		weighScarcity(r, r.Jobs)
-		consolidate.Run(&r.Settler)
+		consolidate.Run(&r.Settler, func() {
+			StepServe.begin(r.step)
+			weighScarcity(r, r.Waiting)
+			takeTurns(r)
+			r.lookOnly()
+			weighScarcity(r, r.Jobs)
+			StepConsolidate.begin(r.step)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
@@ -279,6 +280,7 @@ func (x *spending) add(c *match.Candidate, seconds int64) {
 // seal writes what the repair came to into the decisions, and reports whether
 // anything moved.
 func (p *repairs) seal() (moved bool) {
+	defer p.sealShared()
 	for _, s := range p.seats {
 		held, came := s.Held(), s.Came()
 		if len(held) > 0 && slices.Equal(held, came) {
@@ -313,6 +315,25 @@ func (p *repairs) seal() (moved bool) {
 		p.Due(s.Contract.Spec.Term.End)
 	}
 	return moved
+}
+
+// sealShared says in which domain those are now that share one.
+func (p *repairs) sealShared() {
+	for _, s := range p.seats {
+		j := s.Job
+		w, shares := place.Shares(&p.Placer, j)
+		if !j.Batched || j.Shared == "" || !shares || len(j.Live) == 0 || !p.By(draft.RulesFollowersWhole) {
+			continue
+		}
+		o := p.OfferOf(j.Live[0])
+		if o == nil {
+			continue
+		}
+		if text := w.All(match.Domain(o, w.By, w.Label)); !strings.HasPrefix(j.Shared, text) {
+			p.EditJob(j)
+			j.Shared = text
+		}
+	}
 }
 
 // sealParts is seal for a seat that is in parts, or was.

@@ -16,7 +16,7 @@ import (
 // does, a plan that was applied is followed by keeps alone, and places are left to others.
 func TestScarcity_RandomStories(t *testing.T) {
 	left := 0
-	for seed := range int64(12) {
+	for _, seed := range []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 81} { // 81: a move leaves what one that waits is kept
 		g := rand.New(rand.NewSource(seed))
 		b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Tenant("bio", "rome")
 		cards, models := []string{"nvidia-h100", "nvidia-a100", "nvidia-l40s"}, []string{"H100", "A100", "L40S"}

@@ -218,6 +218,8 @@ func (b *booker) again(missing []int32) *draft.Failure {
 		if first = x.all(missing); first == nil {
 			made = x.placed
 		}
+	} else if x.wholly(missing) {
+		made = x.placed
 	} else {
 		for i := range missing {
 			if first = x.all(missing[i : i+1]); first != nil {
@@ -299,7 +301,9 @@ func (b *booker) settle(code, more string) {
 		j.Settle(draft.Refuse, v1alpha1.IntentRefused, j.State.Status.Reason, "%s", j.State.Status.Message)
 		return
 	}
-	j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more)
+	if j.Settle(draft.ActionOf(j.Dec.Contracts), v1alpha1.IntentBooked, code, "%s", text+more); j.Dec.Action == draft.Place {
+		j.Dec.Also = j.Shared
+	}
 	if st := j.State; code == lifecycle.CodeBookingShort {
 		if j.Since = b.Now; st != nil && st.Status.Reason == code { // waits counts from it
 			j.Since = st.Status.Since

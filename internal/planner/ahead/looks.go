@@ -24,6 +24,9 @@ func looksFor(r *place.Placer, j *draft.Job, replicas int, each int64) *looks.Lo
 		return nil
 	}
 	spent := r.Parts[j.TenantName]
+	if r.By(draft.RulesBookedWhole) {
+		replicas++ // the domains that they may share are counted first
+	}
 	return &looks.Looks{Spent: r.Parts, Of: j.TenantName, Most: max(r.Limits.Work, spent+int64(replicas)*each), What: "the search for its term"}
 }
 

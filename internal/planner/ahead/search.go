@@ -75,14 +75,24 @@ func (x *search) all(replicas []int32) *draft.Failure {
 			}
 		}
 	}
+	x.explain(0, replicas, first)
 	return first
 }
 
-// by is all by one alternative: wherever each is best, and else, of several, all on one
-// provider, or in one domain where they must share one.
+// by is all by one alternative: in the best domain with room for all where they share one,
+// else wherever each is best, and else, of several, all on one provider.
 func (x *search) by(alt int, replicas []int32) *draft.Failure {
 	if w, ok := place.Shares(x.Placer, x.job); ok && w.Required && place.OnNodes(x.Placer, w) {
 		return &draft.Failure{Code: lifecycle.CodeNotBookable, Text: "bookings know " + w.String() + " of flavors, and here single nodes bear it; leave placement.within out, or write another kind of domain"}
+	}
+	if w, shared := x.sharedBy(replicas); shared {
+		closest, booked := x.inOne(alt, replicas, w)
+		if booked {
+			return nil
+		}
+		if w.Required {
+			return x.notInOne(alt, replicas, w, closest)
+		}
 	}
 	f := x.try(alt, replicas, x.how)
 	if f == nil || len(replicas) < 2 {
@@ -349,13 +359,13 @@ func (x *search) figures(o *inventory.Offer, size quantity.Vector) v1alpha1.Offe
 func (x *search) failure(s *match.Class, near []found, rejected map[string]int) *draft.Failure {
 	text := said.NothingFits(len(x.Inventory.Offers()), rejected)
 	f := &draft.Failure{Class: s, Rejected: rejected, Code: codeOf(rejected), Text: text, Counts: len(text)}
+	if len(x.placed) > 0 && x.By(draft.RulesBookedWhole) { // what is free counts replicas that are taken back: see explain
+		return f
+	}
 	slices.SortStableFunc(near, func(a, b found) int { return cmp.Compare(a.full.Unix(), b.full.Unix()) })
 	for i := range near {
-		c := &near[i]
-		if len(x.hints.near) < nearShown && isRoom(c.Fails) {
-			if text := x.nearText(c); !slices.Contains(x.hints.near, text) {
-				x.hints.near = append(x.hints.near, text)
-			}
+		if c := &near[i]; isRoom(c.Fails) {
+			x.hints.add(x.nearText(c))
 		}
 	}
 	x.suggest(near)

@@ -2,7 +2,6 @@ package ahead
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,10 +60,7 @@ func (x *search) suggest(near []found) {
 	if best.IsZero() {
 		return
 	}
-	text := fmt.Sprintf("schedule.notBefore: %s  # %s is free then", draft.Stamp(best), where)
-	if !slices.Contains(x.hints.try, text) {
-		x.hints.try = append(x.hints.try, text)
-	}
+	x.hints.offer(startText(best, where))
 }
 
 // bookedText is what a booking of a job comes to, in words.

@@ -21,6 +21,8 @@ type Problem struct {
 	Domains [][]int32
 	// Rules are on seats among themselves.
 	Rules []Rule
+	// Singly: of those of a group that follow some may have a place where others have none.
+	Singly bool
 }
 
 // Row is where seats can be: an offer.
@@ -75,8 +77,8 @@ type Seat struct {
 	// Group is the number of those that have places all together or not at all;
 	// below 0: it is alone.
 	Group int32
-	// Follows: it may have no place where the others of its group have one. One without is
-	// in its group that does not, and which shares a domain.
+	// Follows: it may have no place, and so all of its group that follow, where the others
+	// have one. One without is in its group that does not, and which shares a domain.
 	Follows bool
 	// Shares is the kind of domain in which all of its group must be; below 0: anywhere.
 	// A problem without Domains needs none.

@@ -121,7 +121,7 @@ func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 		}
 	}
 	placed, left := map[int32][2]int{}, slices.Clone(p.Accounts[0])
-	leads := map[int32][2]int{}
+	parts := [2]map[int32][2]int{{}, {}} // leads and followers of each group, with a place and all
 	charge := func(s *Seat, at int32, sign int64) {
 		if s.Account >= 0 {
 			for n, c := range p.charges(&p.Kinds[s.Kind], at) {
@@ -158,15 +158,19 @@ func (p *Problem) judge(at []int32) (broken string, cost quantity.Micro) {
 			units[row] = append(units[row], [2]int64{p.size(k, at[i])[0], loose})
 		}
 		placed[s.Group] = n
-		if l := leads[s.Group]; !s.Follows {
-			if l[1]++; at[i] >= 0 {
-				l[0]++
-			}
-			leads[s.Group] = l
+		kind := 0
+		if s.Follows {
+			kind = 1
 		}
+		l := parts[kind][s.Group]
+		if l[1]++; at[i] >= 0 {
+			l[0]++
+		}
+		parts[kind][s.Group] = l
 	}
 	for g, n := range placed {
-		if l := leads[g]; g >= 0 && n[0] != 0 && l[0] != l[1] {
+		leads, followers := parts[0][g], parts[1][g]
+		if g >= 0 && n[0] != 0 && (leads[0] != leads[1] || !p.Singly && followers[0] != 0 && followers[0] != followers[1]) {
 			return "a group has places in part", 0
 		}
 	}

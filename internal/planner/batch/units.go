@@ -161,7 +161,7 @@ func fitting(room, size []int64, most int64) int64 {
 	return most
 }
 
-// seatGroup gives all of a group places, or all but some of those that follow, and reports
+// seatGroup gives all of a group places, or all but those that follow, and reports
 // whether it could; else none has one.
 func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 	list := x.order(x.groups[g])
@@ -186,10 +186,12 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 		if n := x.seatAll(leads, c, shadow, blind, cheapest); n < len(leads) {
 			continue
 		}
-		for n := len(leads); n < len(list); n++ {
-			if c.of(x.Seats[list[n]].Kind) == nil || x.seatAll(list[n:n+1], c, shadow, blind, 0) < 1 {
-				x.put(list[n], Nowhere)
-			}
+		step := len(list) - len(leads) // of those that follow all find a place or none
+		if x.Singly {
+			step = 1
+		}
+		for n := len(leads); n < len(list); n += step {
+			x.seatFollowers(list[n:n+step], c, shadow, blind)
 		}
 		if best < 0 || x.cost < cheapest {
 			best, cheapest, x.kept = c.domain, x.cost, x.kept[:0]
@@ -206,6 +208,16 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 		x.seated(i, x.kept[n])
 	}
 	return true
+}
+
+// seatFollowers gives seats of a group that follow places in a domain, all of them or none.
+func (x *ruins) seatFollowers(list []int32, in *candidate, shadow bool, blind int) {
+	none := func(i int32) bool { return in.of(x.Seats[i].Kind) == nil }
+	if slices.ContainsFunc(list, none) || x.seatAll(list, in, shadow, blind, 0) < len(list) {
+		for _, i := range list {
+			x.put(i, Nowhere)
+		}
+	}
 }
 
 // follow puts those of a group that follow last, and returns how many do not.

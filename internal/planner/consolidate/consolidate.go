@@ -33,13 +33,15 @@ func newConsolidation(r *settle.Settler) *consolidation {
 	return out
 }
 
-// Run looks for better offers for what the jobs of a round have.
-func Run(r *settle.Settler) { newConsolidation(r).run() }
+// Run looks for better offers for what the jobs of a round have. again serves those who
+// wait: what a move leaves is what one of them may wait for, and what is kept for it is
+// not for the next move.
+func Run(r *settle.Settler, again func()) { newConsolidation(r).run(again) }
 
 // run proposes moves, and makes them where the fleet asks for it. Each move makes the
 // pool cheaper and may thereby make another worth it, so it goes round until
 // nothing changes: a plan that was applied leaves nothing to do.
-func (r *consolidation) run() {
+func (r *consolidation) run(again func()) {
 	const passes = 8
 	for range passes {
 		moved := false
@@ -50,6 +52,10 @@ func (r *consolidation) run() {
 		}
 		if !moved {
 			return
+		}
+		if r.By(draft.RulesServedAfterMoves) {
+			again()
+			r.room = nil
 		}
 	}
 }

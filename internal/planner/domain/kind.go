@@ -18,6 +18,9 @@ type Kind struct {
 // String is the kind for people.
 func (w *Kind) String() string { return match.KindOf(w.By, w.Label) }
 
+// All says that all are in one domain, for people.
+func (w *Kind) All(name string) string { return "all in " + w.String() + " " + name }
+
 // At are the domains in which an offer is: several where its nodes are in several.
 func (w *Kind) At(o *inventory.Offer) []string { return match.Domains(o, w.By, w.Label) }
 

@@ -141,9 +141,19 @@ const (
 	// RulesLastRoom: consolidation leaves room for each kind of request that is asked for
 	// (package consolidate).
 	RulesLastRoom = 23
+	// RulesServedAfterMoves: after consolidation has moved something those who wait are served
+	// again, and it looks again by what is kept for them then (package consolidate).
+	RulesServedAfterMoves = 23
+	// RulesBookedWhole: replicas that share a domain are booked in the best one with room for
+	// all of them, by the cost and score of all, where the first one's best offer chose it, or
+	// the first provider; where they only prefer to share it, too (package ahead).
+	RulesBookedWhole = 23
 	// RulesPricesCounted: an offer with a price that is higher than is counted is not sold,
 	// where it was sold for less than it states (package tariff).
 	RulesPricesCounted = 23
+	// RulesFollowersWhole: in a batch a gang that follows another has places for all of its
+	// replicas or for none (package batch).
+	RulesFollowersWhole = 23
 	// RulesConditionsMade: making what a condition is evaluated by counts against
 	// limits.conditions (package settle).
 	RulesConditionsMade = 23

@@ -111,13 +111,20 @@ func (r *Explainer) CaptureAhead(j *draft.Job, s *match.Class, l *place.Limits, 
 }
 
 // CaptureKept asks about an intent that needed nothing: as if what it holds
-// were free.
+// were free. It asks again about one that was placed with others as one: its turn
+// came on a provider that was tried, and where all of them are is known now.
 func (r *Explainer) CaptureKept() {
-	if r.Probe == nil || r.Probe.done {
+	if r.Probe == nil {
 		return
 	}
 	j := r.JobOf(r.Probe.Tenant, r.Probe.Name)
 	if j == nil || !j.Tenant.Known {
+		return
+	}
+	if r.Probe.done && len(j.Live) > 0 && len(j.Tasks) == 0 && len(r.Relations().Together[draft.KeyOfJob(j)]) > 0 {
+		r.Probe.done, r.Probe.Lines = false, nil
+	}
+	if r.Probe.done {
 		return
 	}
 	r.Try(func() bool {

@@ -101,7 +101,7 @@ func (x *wholeSearch) text(domain string) string {
 	if n > 1 {
 		of = fmt.Sprintf(", chosen of %d with room for all", n)
 	}
-	return fmt.Sprintf("all in %s %s%s", x.within.String(), domain, of)
+	return x.within.All(domain) + of
 }
 
 // first is the domain of the best offer, if that has room for all: none can be better.
