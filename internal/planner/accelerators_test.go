@@ -8,6 +8,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -306,5 +307,45 @@ func TestAccelerators_OfOneTopology(t *testing.T) {
 	p := b.Round()
 	if d := Of(p, "vision/train"); len(b.Contracts("vision/train")) > 0 || d.Rejected["placement.labels"] != 2 {
 		t.Errorf("4x8: rejected %v\n%s", d.Rejected, describe(p))
+	}
+}
+
+// What may be next to accelerators is so only where it fits nowhere else in any way: not to
+// share a domain that it only prefers, and not to be whole where it may be in parts. By the
+// rules before 23 it was.
+func TestAllowAccelerators_OnlyWhereNothingElseFits(t *testing.T) {
+	allow := With(func(s *v1alpha1.IntentSpec) { s.Placement.AllowAccelerators = true })
+	split := With(func(s *v1alpha1.IntentSpec) { s.Split = &v1alpha1.Split{MaxParts: 3} })
+	required := With(func(s *v1alpha1.IntentSpec) { s.Placement.Within = &v1alpha1.Within{By: "provider"} })
+	cpu := func(n string) func(*model.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) { s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=" + n + " memory=1Gi")} })
+	}
+	for name, c := range map[string]struct {
+		rules   int
+		changes []func(*model.Intent)
+		want    string
+	}{
+		"replicas":             {0, []func(*model.Intent){cpu("16"), Times(8), allow}, "lyon/cpu paris/cpu"},
+		"more than fit":        {0, []func(*model.Intent){cpu("16"), Times(12), allow}, "lyon/cpu paris/cpu paris/h100"},
+		"in one provider":      {0, []func(*model.Intent){cpu("16"), Times(8), allow, required}, "paris/cpu paris/h100"},
+		"in parts":             {0, []func(*model.Intent){cpu("120"), split, allow}, "lyon/cpu paris/cpu"},
+		"replicas by rules 22": {draft.RulesAskedFirst - 1, []func(*model.Intent){cpu("16"), Times(8), allow}, "paris/cpu paris/h100"},
+		"in parts by them":     {draft.RulesAskedFirst - 1, []func(*model.Intent){cpu("120"), split, allow}, "paris/h100"},
+	} {
+		b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
+			Offer("paris/cpu", Capacity("cpu=80 memory=512Gi pods=500 ephemeral-storage=10Ti"), Costs("0", "cpu=0.02")).
+			Offer("lyon/cpu", Capacity("cpu=64 memory=512Gi pods=500 ephemeral-storage=10Ti"), Costs("0", "cpu=0.03")).
+			Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Capacity("cpu=512 memory=2Ti pods=500 ephemeral-storage=10Ti"), Costs("2", "cpu=0.02"))
+		b.Intent("vision/web", c.changes...)
+		b.W.Rules = c.rules
+		var at []string
+		d := Of(b.Plan(), "vision/web")
+		for _, c := range d.Contracts {
+			at = append(at, c.Provider+"/"+c.Flavor)
+		}
+		slices.Sort(at)
+		if got := strings.Join(slices.Compact(at), " "); got != c.want {
+			t.Errorf("%s: it is on %q, want %q (%s)", name, got, c.want, d.Reason)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -32,7 +33,8 @@ func costOf(b *plantest.Builder, name string) string {
 }
 
 // TestBooking_MovedIntoThePast: who moves the start of a booking into the past cancels it, at
-// the price of that; what its file asks for now begins now, and the old term never.
+// the price of that, and the old term never begins: what its file asks for now begins now, and
+// is refused where the term that it says is over.
 func TestBooking_MovedIntoThePast(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]time.Duration{"the term over": time.Hour, "the term running": 30 * time.Hour} {
@@ -47,6 +49,12 @@ func TestBooking_MovedIntoThePast(t *testing.T) {
 		}
 		b.Deliver().Tick(time.Second)
 		atRest(t, b)
+		if name == "the term over" {
+			if d := plantest.Of(b.Plan(), "vision/train"); d.Action != planner.Refuse || len(contractsOf(b, "vision/train")) > 0 {
+				t.Errorf("%s: %s %s with %d contracts", name, d.Action, d.Reason, len(contractsOf(b, "vision/train")))
+			}
+			continue
+		}
 		if c := only(t, b, "vision/train", v1alpha1.PhaseActive); c.Spec.Term.Start != now {
 			t.Errorf("%s: what it asks for now starts at %v", name, c.Spec.Term.Start)
 		}

@@ -99,3 +99,16 @@ func TestBooked_SuggestionsDo(t *testing.T) {
 		}
 	}
 }
+
+// What books a term that is over is refused; by the rules before 23 it ran from then on.
+func TestBooked_TermThatIsOver(t *testing.T) {
+	for _, rules := range []int{0, draft.RulesBookedWhole - 1} {
+		b := three().Intent("vision/train", plantest.Wants(8, "H100"), books(day, day))
+		b.W.Rules = rules
+		p := b.Tick(2*day + time.Hour).Deliver().Round()
+		d, n := plantest.Of(p, "vision/train"), len(contractsOf(b, "vision/train"))
+		if late := rules == 0; (d.Action == planner.Refuse && n == 0) != late || late && !strings.Contains(d.Reason, "ended 2026-11-22T12:00:00Z before any of it began") {
+			t.Errorf("rules %d: %s with %d contracts: %s", rules, d.Action, n, d.Reason)
+		}
+	}
+}

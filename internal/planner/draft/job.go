@@ -34,6 +34,23 @@ func (j *Job) Copy(tasks []Task) *Job {
 	return k
 }
 
+// DividedAgain are a job's tasks where each replica that has parts is put together from
+// others; nil where none has.
+func DividedAgain(j *Job) (out []Task) {
+	for i := range j.Live {
+		c := j.Live[i]
+		if in := &c.Spec.Intent; in.Of > 0 && !slices.ContainsFunc(out, func(t Task) bool { return t.Replica == in.Replica }) {
+			out = append(out, Task{Kind: TaskRemake, Replica: in.Replica, Old: c})
+		}
+	}
+	for _, t := range j.Tasks {
+		if out != nil && !slices.ContainsFunc(out, func(o Task) bool { return o.Replica == t.Replica }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // bare is a job of its own that asks for the same and holds nothing.
 func (j *Job) bare() *Job {
 	k := *j

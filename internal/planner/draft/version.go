@@ -146,8 +146,13 @@ const (
 	RulesServedAfterMoves = 23
 	// RulesBookedWhole: replicas that share a domain are booked in the best one with room for
 	// all of them, by the cost and score of all, where the first one's best offer chose it, or
-	// the first provider; where they only prefer to share it, too (package ahead).
+	// the first provider; where they only prefer to share it, too (package ahead). What books a
+	// term that is over before any of it began is refused, and no more placed now.
 	RulesBookedWhole = 23
+	// RulesAskedFirst: what asks for no accelerator and may be next to some is where there are
+	// none if it fits there in any way: in several domains where it prefers one, or in parts
+	// (package place).
+	RulesAskedFirst = 23
 	// RulesPricesCounted: an offer with a price that is higher than is counted is not sold,
 	// where it was sold for less than it states (package tariff).
 	RulesPricesCounted = 23

@@ -72,6 +72,9 @@ func (x *attempt) one(i int) *draft.Failure {
 		x.Looked(j, s, l)
 	}
 	best, next := x.Scarce.For(s.Request).Choose(l.Best(s, x.thrifty))
+	if x.how.asked && best != nil && best.Unasked {
+		best, next = nil, nil // the others are, too
+	}
 	ready := takeovers{x.Placer, j, x.how, s, l}
 	warm := ready.best(best)
 	if best == nil && warm == nil && (!splits(j, x.how, t) || !x.divide(i, others)) {

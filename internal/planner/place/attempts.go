@@ -44,6 +44,12 @@ func (r *Placer) attempts(j *draft.Job, q Request, tasks []draft.Task, old *v1al
 
 // attemptBy tries one alternative, in one domain where the job's replicas share one.
 func attemptBy(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int) *draft.Failure {
+	if j.In.Spec.Placement.AllowAccelerators && !q.asked && r.By(draft.RulesAskedFirst) {
+		next := q
+		if next.asked = true; attemptBy(r, j, next, tasks, old, alt) == nil {
+			return nil
+		}
+	}
 	w, ok := Shares(r, j)
 	if !ok || q.in.how != keepsHome {
 		return attemptIn(r, j, q, tasks, old, alt)

@@ -160,7 +160,7 @@ func (x *wholeSearch) count() []domain.Room {
 	}
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if c.FailsMoney != "" || l.Rejects(c) != "" {
+		if c.FailsMoney != "" || l.Rejects(c) != "" || x.how.asked && c.Unasked {
 			continue
 		}
 		in := match.Domains(c.Offer, x.within.By, x.within.Label)

@@ -47,6 +47,8 @@ type Request struct {
 	// DryRun: it is taken back at once and takes nothing over from warm pools; Unasked: it
 	// is not what Explain asks about.
 	DryRun, Unasked bool
+	// asked: nothing is placed next to accelerators that nobody asked for.
+	asked bool
 	// nextToOld: what is placed runs next to the contract that it is to replace.
 	nextToOld bool
 }

@@ -200,7 +200,7 @@ func (x *partition) rooms(p parts.Part) *parts.Rooms {
 	l := x.limits(s)
 	var cands []*match.Candidate
 	for i := range s.Candidates {
-		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && l.Rejects(c) == "" {
+		if c := &s.Candidates[i]; c.Fails == "" && !x.used[c.Offer] && !(x.how.asked && c.Unasked) && l.Rejects(c) == "" {
 			cands = append(cands, c)
 		}
 	}

@@ -66,7 +66,7 @@ func AllLeave(r *Placer, j *draft.Job) bool {
 
 // fillInOne does all of a job's tasks in the best domain that holds all, or nothing.
 func fillInOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
-	whole := dividedAgain(j)
+	whole := draft.DividedAgain(j)
 	if whole == nil || !r.By(draft.RulesTogetherMoves) {
 		return fillAsOne(r, j, q, w)
 	}
@@ -75,23 +75,6 @@ func fillInOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {
 		j.Tasks = whole
 		return fillAsOne(r, j, q, w)
 	})
-}
-
-// dividedAgain are a job's tasks where each replica that has parts is put together from
-// others; nil where none has.
-func dividedAgain(j *draft.Job) (out []draft.Task) {
-	for i := range j.Live {
-		c := j.Live[i]
-		if in := &c.Spec.Intent; in.Of > 0 && !slices.ContainsFunc(out, func(t draft.Task) bool { return t.Replica == in.Replica }) {
-			out = append(out, draft.Task{Kind: draft.TaskRemake, Replica: in.Replica, Old: c})
-		}
-	}
-	for _, t := range j.Tasks {
-		if out != nil && !slices.ContainsFunc(out, func(o draft.Task) bool { return o.Replica == t.Replica }) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 func fillAsOne(r *Placer, j *draft.Job, q Request, w domain.Kind) bool {

@@ -29,6 +29,10 @@ func (r *Settler) books(j *draft.Job) bool {
 	if r.hasBegun(j) {
 		r.starts.GiveUp(&r.Placer, j)
 	}
+	if len(j.Booked)+len(j.Live) == 0 && !end.After(r.Now.Time) && r.By(draft.RulesBookedWhole) {
+		r.refuse(j, lifecycle.CodeTermEnded, "the term that it books ended "+draft.Stamp(end)+" before any of it began: change schedule.notBefore")
+		return false
+	}
 	if len(j.Booked) == 0 && (len(j.Live) > 0 || r.hasBegun(j)) {
 		return true
 	}
