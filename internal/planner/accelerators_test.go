@@ -318,7 +318,9 @@ func TestAllowAccelerators_OnlyWhereNothingElseFits(t *testing.T) {
 	split := With(func(s *v1alpha1.IntentSpec) { s.Split = &v1alpha1.Split{MaxParts: 3} })
 	required := With(func(s *v1alpha1.IntentSpec) { s.Placement.Within = &v1alpha1.Within{By: "provider"} })
 	cpu := func(n string) func(*model.Intent) {
-		return With(func(s *v1alpha1.IntentSpec) { s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=" + n + " memory=1Gi")} })
+		return With(func(s *v1alpha1.IntentSpec) {
+			s.Resources = v1alpha1.ResourceRequest{Named: Amounts("cpu=" + n + " memory=1Gi")}
+		})
 	}
 	for name, c := range map[string]struct {
 		rules   int

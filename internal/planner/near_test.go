@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -22,7 +23,7 @@ func TestNear(t *testing.T) {
 		Rejected: map[string]int{"budget.maxHourly": 1, "capacity.gpu": 1, "gpu.model": 1},
 		Near:     []string{"paris/h100 costs 11.75, budget 10.00", "oslo/h100 has 2 of 4 GPUs free", "berlin/a100 is nvidia-a100"},
 		Try: []string{
-			"resources.gpu.count: 2  # 4.00 EUR/h", "resources.gpu.models: [H100, nvidia-a100]  # 4.00 EUR/h", `budget.maxHourly: "11.76"  # 11.75 EUR/h`,
+			"resources.gpu.models: [H100, nvidia-a100]  # 4.00 EUR/h", "resources.gpu.count: 2  # 6.05 EUR/h", `budget.maxHourly: "11.76"  # 11.75 EUR/h`,
 		},
 	}
 	if d.Action != planner.Queued || !slices.Equal(d.Near, want.Near) || !slices.Equal(d.Try, want.Try) {
@@ -106,5 +107,45 @@ func TestNear_RegionOfNobody(t *testing.T) {
 	b := paris().Offer("paris/h100", In("north", "")).Intent("vision/train", Wants(1, "H100"), With(func(s *v1alpha1.IntentSpec) { s.Placement.Regions = []string{"IT"} }))
 	if d := Of(b.Plan(), "vision/train"); len(d.Try) == 0 || !strings.HasPrefix(d.Try[0], "placement.regions: [north]") {
 		t.Errorf("try %q", d.Try)
+	}
+}
+
+// What a suggestion costs is what the whole intent then costs, wherever its replicas are, and
+// the cheapest is first; nothing costs nothing where that is what an offer says.
+func TestTry_CostsWhatThePlanDoes(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris", "oslo").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("1")).
+		Offer("paris/more", Cards("nvidia-h100", 32, "80Gi"), Costs("5")).
+		Offer("oslo/a100", Cards("nvidia-a100", 32, "80Gi"), Costs("3")).
+		Offer("oslo/l4", Cards("nvidia-l4", 32, "24Gi"), Costs("0")).
+		Intent("vision/train", Wants(8, "B200"), Times(3))
+	d := Of(b.Plan(), "vision/train")
+	want := []string{"resources.gpu.models: [B200, nvidia-l4]  # 0.00 EUR/h", "resources.gpu.models: [B200, nvidia-a100]  # 72.00 EUR/h", "resources.gpu.models: [B200, nvidia-h100]  # 88.00 EUR/h"}
+	if !slices.Equal(d.Try, want) {
+		t.Fatalf("try %q, want %q", d.Try, want)
+	}
+	for card, cost := range map[string]string{"nvidia-l4": "0.00", "nvidia-a100": "72.00", "nvidia-h100": "88.00"} {
+		p := b.Intent("vision/train", Wants(8, card), Times(3)).Plan()
+		sum := v1alpha1.Decimal{}
+		for _, c := range Of(p, "vision/train").Contracts {
+			sum = sum.Add(c.Hourly)
+		}
+		if sum.Text() != cost {
+			t.Errorf("%s: the plan costs %s, want %s", card, sum.Text(), cost)
+		}
+	}
+}
+
+// Of what ends at one instant that is named which makes room where an intent is expected.
+func TestExpected_NamesWhatMakesRoom(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris", "oslo").Tenant("vision", "rome").
+		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("1")).
+		Offer("oslo/a100", Cards("nvidia-a100", 8, "80Gi"), Costs("1")).
+		Intent("vision/a-h100", Wants(8, "H100"), For(2*time.Hour)).
+		Intent("vision/z-a100", Wants(8, "A100"), For(2*time.Hour))
+	b.Round()
+	d := Of(b.Intent("vision/waits", Wants(8, "H100")).Plan(), "vision/waits")
+	if !strings.HasSuffix(d.Reason, "when vision/a-h100 ends") {
+		t.Errorf("it says %q", d.Reason)
 	}
 }

@@ -33,8 +33,8 @@ func (e *Ending) Text() string {
 	return draft.KeyOf(e.Contract.Metadata.Namespace, e.Contract.Spec.Intent.Name) + " ends"
 }
 
-// givesTo reports whether what ends makes room on an offer.
-func (e *Ending) givesTo(to *inventory.Offer) bool {
+// GivesTo reports whether what ends makes room on an offer.
+func (e *Ending) GivesTo(to *inventory.Offer) bool {
 	is := func(o *inventory.Offer) bool { return o == to || slices.Contains(to.PoolPeers, o) }
 	if e.reserved == nil {
 		return is(e.Offer)

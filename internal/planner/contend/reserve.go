@@ -141,7 +141,7 @@ func (r *backfill) keepUntil(cl *claim) {
 		if e.At.After(cl.Reserved.until.Time) {
 			break
 		}
-		if slices.ContainsFunc(cl.Reserved.whole, func(b draft.Taken) bool { return e.givesTo(b.Offer) }) {
+		if slices.ContainsFunc(cl.Reserved.whole, func(b draft.Taken) bool { return e.GivesTo(b.Offer) }) {
 			r.lendEnd(e)
 		}
 	}

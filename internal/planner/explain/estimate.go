@@ -202,14 +202,30 @@ func (p *replay) tryJob(j *draft.Job, now []contend.Ending) bool {
 		return false
 	}
 	p.foresee(j, k)
-	when := "expected " + draft.Stamp(p.Now)
+	when, end := "expected "+draft.Stamp(p.Now), p.endFor(k, now)
 	if p.Now == p.Plan.Now {
-		when = "expected as soon as " + now[len(now)-1].Text()
+		when = "expected as soon as " + end.Text()
 	} else {
-		when += ", when " + now[len(now)-1].Text()
+		when += ", when " + end.Text()
 	}
 	p.found = append(p.found, foreseen{j, p.Now, when})
 	return true
+}
+
+// endFor is which of what ends at one instant a job waited for: the last that makes room where
+// it was placed, and else the last.
+func (p *replay) endFor(j *draft.Job, now []contend.Ending) *contend.Ending {
+	last := &now[len(now)-1]
+	if !p.By(draft.RulesEndNamed) {
+		return last
+	}
+	for i := range slices.Backward(now) {
+		e := &now[i]
+		if !e.Month && slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool { o := p.OfferOf(c); return o != nil && e.GivesTo(o) }) {
+			return e
+		}
+	}
+	return last
 }
 
 // foresee notes when what was just placed will end in turn.

@@ -20,6 +20,7 @@ const (
 	nearOffers  = 400 // offers of each requirement that are looked at
 	nearShown   = 3
 	tryShown    = 3
+	tryFound    = 6 // changes that would do, of which the cheapest are shown
 )
 
 // relaxation is an intent's specification with one requirement brought down to
@@ -105,27 +106,49 @@ func (r *Explainer) lookNear(j *draft.Job, f *draft.Failure) {
 	if f.Closest != "" {
 		list = append(r.relaxWithin(j, f), list...)
 	}
-	if r.By(draft.RulesAsked) { // of changes that would do, the cheapest first
-		slices.SortStableFunc(list, func(a, b relaxation) int { return cmp.Compare(a.price, b.price) })
-	}
+	r.sortByPrice(list)
+	var does []relaxation
 	said := map[string]bool{}
 	for i := range list {
-		if len(j.Dec.Try) == tryShown {
+		x := &list[i]
+		if len(does) == tryFound {
 			break
 		}
-		if list[i].text == "" || said[list[i].text] {
+		if x.text == "" || said[x.text] {
 			continue
 		}
-		said[list[i].text] = true
+		said[x.text] = true
 		if !r.spare.Take(j.In, offers*int64(len(j.Alternatives()))) {
 			break
 		}
 		made := r.Made
-		if r.wouldPlace(j, list[i].spec) {
-			j.Dec.Try = append(j.Dec.Try, list[i].suggestion(r.Books.Currency))
+		var would bool
+		if x.price, would = r.wouldPlace(j, x.spec); would {
+			does = append(does, *x)
 		}
 		r.spare.Work -= settle.UnitsOfReplica * (r.Made - made)
 	}
+	r.sortByPrice(does)
+	for i := range does[:min(len(does), tryShown)] {
+		j.Dec.Try = append(j.Dec.Try, does[i].suggestion(r.Books.Currency))
+	}
+}
+
+// sortByPrice puts changes first that buy what was asked for in another form, then the
+// cheapest.
+func (r *Explainer) sortByPrice(list []relaxation) {
+	if !r.By(draft.RulesAsked) {
+		return
+	}
+	form := func(x *relaxation) int {
+		if x.req == match.ReqNode {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b relaxation) int {
+		return cmp.Or(cmp.Compare(form(&a), form(&b)), cmp.Compare(a.price, b.price))
+	})
 }
 
 // near are the relaxations after which an offer fails nothing more, the
@@ -201,31 +224,49 @@ func (r *Explainer) relaxed(j *draft.Job, w *match.Request, o *inventory.Offer, 
 	return priceOf(&now, w), true
 }
 
-// priceOf is what all replicas of a request cost an hour on a candidate, unlimited where
+// priceOf is what all replicas of a request would cost an hour on a candidate, unlimited where
 // no price is known.
 func priceOf(c *match.Candidate, w *match.Request) quantity.Micro {
-	if c.Vague || c.Quote.Most() <= 0 {
+	if c.Vague {
 		return quantity.Unlimited
 	}
 	return c.Quote.Most() * quantity.Micro(max(w.Replicas, 1))
 }
 
-// wouldPlace plans an intent with a changed specification after all others,
-// and takes it back.
-func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) bool {
+// wouldPlace plans an intent with a changed specification after all others, and takes it
+// back: what the whole intent would cost an hour then, unlimited where no price is known.
+func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) (price quantity.Micro, would bool) {
 	k := r.CopyOf(j)
 	k.In, k.Alts = j.Asking(spec), nil
 	if n := int(k.Replicas()); n < int(j.Replicas()) && n < len(k.Tasks) {
 		k.Tasks = k.Tasks[:n]
 	}
 	if len(k.Tasks) == 0 {
-		return false
+		return 0, false
 	}
 	if _, why := r.Unfit(k); why != "" {
-		return false
+		return 0, false
 	}
 	m := r.Mark()
 	defer r.Rollback(m)
 	r.LookOnly(k, place.Request{WithUnit: true, Unasked: true})
-	return len(k.Tasks) == 0
+	return r.costOf(k), len(k.Tasks) == 0
+}
+
+// costOf is what a job's contracts cost an hour, with those that were decided for it.
+func (r *Explainer) costOf(j *draft.Job) (sum quantity.Micro) {
+	for _, c := range j.Live {
+		sum = sum.Plus(r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency))
+	}
+	for i := range j.Dec.Contracts {
+		l := &j.Dec.Contracts[i]
+		if l.Action == draft.Keep {
+			continue
+		}
+		if l.Hourly.IsZero() && len(l.Unpriced) >= len(l.Resources) {
+			return quantity.Unlimited // its offer states no price
+		}
+		sum = sum.Plus(r.InFleet(l.Hourly, l.Currency))
+	}
+	return sum
 }
