@@ -18,7 +18,7 @@ type IntentSpec struct {
 	FlavorType string `json:"flavorType,omitempty"`
 	// Replicas is how many equal slices are wanted (default 1), or {min, max} to follow demand.
 	Replicas Replicas `json:"replicas,omitzero"`
-	// MinReplicas says, with gang false, how many replicas are enough; default all.
+	// MinReplicas says, with gang false, how many replicas are enough; default all. Where fewer find a place none is placed; what falls below by loss is kept.
 	MinReplicas int32 `json:"minReplicas,omitempty"`
 	// Gang places all replicas or none (default true).
 	Gang *bool `json:"gang,omitempty"`

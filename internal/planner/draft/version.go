@@ -159,6 +159,9 @@ const (
 	// RulesFollowersWhole: in a batch a gang that follows another has places for all of its
 	// replicas or for none (package batch).
 	RulesFollowersWhole = 23
+	// RulesMinReplicas: where fewer than minReplicas find a place none of them is placed; what
+	// falls below by loss is kept (package place).
+	RulesMinReplicas = 23
 	// RulesEndNamed: of what ends at one instant, what makes room where an intent is expected to
 	// be placed is named, and no more the last by name (package explain).
 	RulesEndNamed = 23

@@ -73,6 +73,9 @@ func (b *bindings) unfit(j *draft.Job) bool {
 			return true
 		}
 	}
+	if j.In.Spec.MinReplicas > 0 && !j.Gang() && b.placer.By(draft.RulesMinReplicas) {
+		return true // so many have a place, or none
+	}
 	ruled := b.placer.Ruled(j) || budgeted(b.placer, j)
 	return ruled && (!b.whole(j) || len(b.placer.W.Ledger.ByIntent(j.TenantName, j.Name)) > 0)
 }

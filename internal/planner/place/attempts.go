@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
 // attempts tries an intent's alternatives from..to-1 in order, each by score and, where
@@ -60,7 +61,7 @@ func attemptBy(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1al
 			return nil
 		}
 		if w.Required {
-			f.Closest = fmt.Sprintf("%s %s, which its replicas share, has no room for %s more", w.String(), at, more(len(tasks)))
+			f.Closest = fmt.Sprintf("%s %s, which its replicas share, has no room for %s more", w.String(), at, said.One(len(tasks)))
 			return f
 		}
 		return attemptIn(r, j, q.anywhere(), tasks, old, alt)
@@ -79,14 +80,6 @@ func attemptBy(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		return attemptIn(r, j, q.anywhere(), tasks, old, alt)
 	}
 	return x.failure(tasks, old)
-}
-
-// more is so many replicas in words, before "more".
-func more(n int) string {
-	if n == 1 {
-		return "one"
-	}
-	return fmt.Sprint(n)
 }
 
 // Exchange places a replica again and releases its old contract.

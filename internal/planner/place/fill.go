@@ -139,8 +139,8 @@ func fillEach(r *Placer, j *draft.Job, q Request) {
 }
 
 // fillNew places replicas that have nothing: all or none for a gang, else as
-// many as fit, the lowest numbers first. It returns those that are left.
-func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Task {
+// many as fit, minReplicas at the least, the lowest numbers first. It returns those that are left.
+func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) (left []draft.Task) {
 	if j.Gang() && !q.Loose {
 		if f := r.attempts(j, q, news, nil, 0, len(q.alternatives(j))); f != nil {
 			j.Open = append(j.Open, *f)
@@ -148,10 +148,24 @@ func (r *Placer) fillNew(j *draft.Job, q Request, news []draft.Task) []draft.Tas
 		}
 		return nil
 	}
-	if left, done := fillShared(r, j, q, news); done {
-		return left
+	some := func() bool {
+		var done bool
+		if left, done = fillShared(r, j, q, news); !done {
+			left = fillOneByOne(r, j, q, news)
+		}
+		return j.Served() >= int(j.In.Spec.MinReplicas)
 	}
-	return fillOneByOne(r, j, q, news)
+	if len(j.Live) > 0 || q.Loose || !r.By(draft.RulesMinReplicas) { // what fell below by loss is kept
+		some()
+	} else if m := r.Mark(); some() {
+		r.Keep(m)
+	} else {
+		open := j.Open
+		r.RollbackButDue(m)
+		r.EditJob(j)
+		j.Open, left = open, news
+	}
+	return left
 }
 
 // fillOneByOne places as many replicas that have nothing as fit, and returns the others.

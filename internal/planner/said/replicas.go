@@ -12,3 +12,11 @@ func Replicas(n int) string {
 	}
 	return fmt.Sprintf("%d replicas", n)
 }
+
+// One is so many replicas in words, before "more".
+func One(n int) string {
+	if n == 1 {
+		return "one"
+	}
+	return fmt.Sprint(n)
+}
