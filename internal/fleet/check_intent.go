@@ -48,6 +48,7 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 		return nil
 	}
 	c.request(spec.in("resources"), s.Resources)
+	c.bytes(spec.in("perPod"), s.PerPod.All())
 	for i, alt := range s.Alternatives {
 		c.request(spec.in("alternatives", i), alt)
 	}
@@ -134,6 +135,7 @@ func (c *checker) replicas(s *v1alpha1.IntentSpec) {
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	c.resourceNames(p, r.Named)
 	c.bytes(p, r.Named)
+	c.bytes(p.in("perPod"), r.PerPod.All())
 	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods} {
 		if amount, ok := r.Named[name]; ok && amount.IsZero() {
 			c.nothing(p.in(name), "leave it out for the fleet's default")
