@@ -163,8 +163,15 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	}
 	c.profile(p.in("profile"), g.Profile)
 	for i, m := range g.Models {
+		at := p.in("models", i)
 		if strings.TrimSpace(m) == "" {
-			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
+			c.errorf(at, "BadValue", "%s is empty; leave models out for any", at)
+		}
+		if c.doc != nil && c.doc.Text(at...) == "" { // the short form
+			at = p
+		}
+		if why := advice.Contrary(m); why != "" {
+			c.errorf(at, "BadValue", "%s: unknown GPU model %q: %s", at, m, why)
 		}
 	}
 }
