@@ -270,6 +270,51 @@ func TestOneMistakeOneMessage(t *testing.T) {
 	}
 }
 
+// TestWhatIsMissingIsReportedOnce: a cluster without a file, or by a wrong name, is reported
+// where it is first counted on; what depends on it is refused, and listed no second time.
+func TestWhatIsMissingIsReportedOnce(t *testing.T) {
+	tenant := func(name, consumer string) string {
+		return group + "kind: Tenant\nmetadata: {name: " + name + "}\nspec: {consumers: [" + consumer + "]}\n"
+	}
+	full := base().with(
+		"fleet.yaml", group+"kind: Fleet\nmetadata: {name: acme}\nspec: {latency: [{from: rome, to: paris, ms: 12}, {from: rome, to: eu-west-3, ms: 13}], warmPools: [{name: p, consumer: rome, count: 1, resources: {cpu: 1}}]}\n",
+		"clusters/paris.yaml", group+"kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider], location: {region: eu-west-3}}\n",
+		"flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"flavors/paris/g.yaml", group+"kind: Flavor\nmetadata: {name: g, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"tenants/bio.yaml", tenant("bio", "rome"),
+		"tenants/vision.yaml", tenant("vision", "rome"),
+		"intents/vision/a.yaml", intent("vision", "a", "resources: {cpu: 1}, placement: {providers: {allow: [paris]}, regions: [eu-west-3]}"),
+		"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, consumer: rome"),
+	)
+	if f := read(t, NewReader(), full, nil); len(f.Diagnostics) > 0 {
+		t.Fatal(diagnostics(f))
+	}
+	for name, tc := range map[string]struct {
+		files         files
+		want, refused string // refused: of vision's intents
+	}{
+		"a consumer misspelt":      {full.with("tenants/vision.yaml", tenant("vision", "roma"), "intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, consumer: roma")), `error tenants/vision.yaml:4:20: there is no cluster roma (did you mean "rome"?)`, "there is no cluster roma"},
+		"a consumer without file":  {full.with("clusters/rome.yaml", ""), "error tenants/bio.yaml:4:20: there is no cluster rome; add clusters/rome.yaml (2 tenants name it)", "there is no cluster rome"},
+		"a provider without file":  {full.with("clusters/paris.yaml", ""), "warning flavors/paris/f.yaml:3:32: there is no cluster paris, so nothing is placed on its flavors; add clusters/paris.yaml", ""},
+		"a place that is none":     {full.with("fleet.yaml", strings.ReplaceAll(full["fleet.yaml"], "from: rome", "from: roma")), `warning fleet.yaml:4:25: no cluster is called "roma"`, ""},
+		"a currency in small":      {full.with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, budget: {maxHourly: 2.5, currency: eur}")), `error intents/vision/b.yaml:4:64: spec.budget.currency: "eur" is not a currency (did you mean "EUR"?)`, ""},
+		"a currency in words":      {full.with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, budget: {maxHourly: 2.5, currency: euro}")), `spec.budget.currency: "euro" is not a currency; write three capital letters, such as EUR`, ""},
+		"more nodes than there is": {full.with("flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, memory: 64Gi, gpu: 8}, gpu: {model: H100}, nodes: {count: 3, size: {cpu: 32, memory: 32Gi, gpu: 4}}}\n"), "spec.nodes.count: 3 nodes of this size have more together than spec.capacity (96 cpu of 64, 12 gpu of 8, 96Gi memory of 64Gi); write count: 2, or the capacity of all nodes", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), tc.files, nil)
+			if got := strings.Join(diagnostics(f), "\n"); len(f.Diagnostics) != 1 || !strings.Contains(got, tc.want) {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+			for _, in := range []string{"a", "b"} {
+				if in := f.Intent("vision", in); tc.refused != "" && !strings.Contains(in.Problem, tc.refused) {
+					t.Errorf("the intent: got %q, want %q", in.Problem, tc.refused)
+				}
+			}
+		})
+	}
+}
+
 // TestFacts_Files: a flavor's file without a capacity adds facts, and says nothing of what
 // the agent knows; a cluster has facts of all its flavors.
 func TestFacts_Files(t *testing.T) {
