@@ -29,8 +29,9 @@ type Names struct {
 	models    advice.Models
 	resources map[string]bool
 	labels    map[string]bool
-	// units are the GPUs that are sold under a resource's name, as an intent asks for one.
-	units map[string]string
+	// units are the GPUs that are sold under a resource's name, as an intent asks for one, in
+	// each way of sharing.
+	units map[string][]string
 }
 
 // Problem is a name that is not offered.
@@ -55,8 +56,8 @@ func (n *Names) Flavor(f *v1alpha1.Flavor) {
 	}
 	if g := f.Spec.GPU; g != nil {
 		n.models.Offer(g.Model)
-		if n.units[g.ResourceName] == "" && g.ResourceName != "" {
-			put(&n.units, g.ResourceName, unit(g))
+		if as := unit(g); as != "" && !slices.Contains(n.units[g.ResourceName], as) {
+			put(&n.units, g.ResourceName, append(n.units[g.ResourceName], as))
 		}
 	}
 }
@@ -95,7 +96,7 @@ const shared = "nvidia.com/gpu.shared"
 // unit is the request for one of a flavor's GPUs, but for its count; "" for whole cards by
 // the name that pods have for them, which is read as such a request.
 func unit(g *v1alpha1.FlavorGPU) string {
-	if _, _, is, _ := gpuforms.ByResource(g.ResourceName); is {
+	if _, _, is, _ := gpuforms.ByResource(g.ResourceName); is || g.ResourceName == "" {
 		return ""
 	}
 	var fields []string
@@ -186,12 +187,14 @@ func (n *Names) resource(name string, a v1alpha1.Amount, unread bool) (text stri
 	if n.resources[name] || !strings.Contains(name, "/") {
 		return "", false
 	}
-	if fields := n.units[name]; fields != "" || name == shared {
-		if fields == "" {
-			fields = "vendor: nvidia, sharing: time-slicing"
+	if units := n.units[name]; len(units) > 0 || name == shared {
+		if len(units) == 0 {
+			units = []string{"vendor: nvidia, sharing: time-slicing"}
 		}
-		text = fmt.Sprintf("what pods ask for as %s is offered as gpu; write gpu: {count: %s, %s}", name, a.Canonical(name), fields)
-		return text, name == shared
+		for _, fields := range units[:min(len(units), 2)] {
+			text += fmt.Sprintf(", or gpu: {count: %s, %s}", a.Canonical(name), fields)
+		}
+		return fmt.Sprintf("what pods ask for as %s is offered as gpu; write %s", name, strings.TrimPrefix(text, ", or ")), name == shared
 	}
 	if unread {
 		return "", false
