@@ -137,9 +137,6 @@ func (r *Explainer) relaxCapacity(spec *v1alpha1.IntentSpec, w *match.Request, c
 		return fmt.Sprintf("resources.gpu.count: %d", free), said
 	}
 	said = "has " + have.Canonical(name) + " of " + v1alpha1.AmountOf(c.Size.At(i)).Canonical(name) + " " + name + " free"
-	if name == v1alpha1.Pods && !writesPods(spec) {
-		said += ", by the fleet's default for a replica"
-	}
 	spec.Resources.Named = spec.Resources.Named.Clone()
 	spec.Resources.Named[name] = have
 	return "resources." + name + ": \"" + have.Canonical(name) + "\"", said
