@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -72,6 +73,9 @@ func (f *worldFlags) gather(ctx context.Context, src *source, s Streams) (*gathe
 	}
 	if g.market, err = readMarket(ctx, f.market, f.certPath); err != nil {
 		return nil, err
+	}
+	for _, text := range market.Unreported(g.fleet.Flavors, g.market.flavors) {
+		fmt.Fprintf(s.Err, "fleetbroker: warning: %s\n", escape.Line(text))
 	}
 	return g, g.value()
 }

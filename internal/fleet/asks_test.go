@@ -68,6 +68,10 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"memory of a quota":       {files{"tenants/vision.yaml": group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {memory: 4}}\n"}, "spec.quota.memory: 4 is 4 bytes; write 4Gi", nil},
 		"memory of a flavor":      {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, memory: 512}}\n"}, "spec.capacity.memory: 512 is 512 bytes; write 512Gi", nil},
 		"nodes of a flavor":       {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec:\n  capacity: {cpu: 64, gpu: 16}\n  gpu: {model: H100}\n  nodes: {count: 4, size: {gpu: 8, cpu: 16}}\n"}, "flavors/paris/f.yaml:7:33: spec.nodes: 4 nodes of 8 gpu have 32 together, and spec.capacity has 16; write a size of at most \"4\", or the capacity of all nodes", nil},
+		"memory of a pod":         row("resources: {gpu: 4, memory: 64Gi}, perPod: {gpu: 1, memory: 16}", "intents/vision/b.yaml:4:68: spec.perPod.memory: 16 is 16 bytes; write 16Gi", nil),
+		"storage of a pod":        row("resources: {gpu: 4, ephemeral-storage: 64Gi}, perPod: {gpu: 1, ephemeral-storage: 16}", "spec.perPod.ephemeral-storage: 16 is 16 bytes; write 16Gi", nil),
+		"memory of another's pod": row("resources: {gpu: 4, memory: 64Gi}, alternatives: [{gpu: 2, perPod: {gpu: 1, memory: 16}}]", "spec.alternatives[0].perPod.memory: 16 is 16 bytes; write 16Gi", nil),
+		"memory of a share":       row("resources: {cpu: 4, memory: 64Gi}, virtualNode: {shares: [{cpu: 2, memory: 16}, {cpu: 2, memory: 16Gi}]}", "spec.virtualNode.shares[0].memory: 16 is 16 bytes; write 16Gi", nil),
 		"days":                    row(plain+", schedule: {duration: 3d}", "", hours(72)),
 		"a week":                  row(plain+", schedule: {duration: 1w}", "", hours(168)),
 		"days and hours":          row(plain+", schedule: {duration: 1d12h}", "", hours(36)),
@@ -151,20 +155,29 @@ func TestWhatPeopleWriteFirst(t *testing.T) {
 		"moveAfter alone": row(plain+", update: {moveAfter: 1d}", "", spec(func(s *v1alpha1.IntentSpec) bool {
 			return s.Update.MoveAfter.Hours() == 24 && s.Update.MaxUnavailable == nil
 		})),
-		"moveAfter of no gang":    row(plain+", gang: false, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false, or with a split without placement.within", nil),
-		"moveAfter of a split":    row(plain+", split: {maxParts: 2}, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false, or with a split without placement.within: {policy: Required}", nil),
-		"moveAfter, split within": row(plain+", split: {maxParts: 2}, placement: {within: {by: region}}, update: {moveAfter: 1h}", "", nil),
-		"moveAfter, no number":    row(plain+", update: {moveAfter: soon}", `spec.update.moveAfter: "soon" is not a duration`, nil),
-		"a model misspelt":        row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
-		"a size without its unit": row("resources: {gpu: \"A100-80:1\"}", `unknown GPU model "A100-80" (did you mean A100-80GB?)`, nil),
-		"a model in words":        row("resources: {gpu: H100 SXM}", `spec.resources.gpu: "H100 SXM": a model has no spaces; write "H100-SXM"`, nil),
-		"a model and its memory":  row("resources: {gpu: a100 80gb}", `"a100 80gb": a model has no spaces; write "a100:80gb"`, nil),
-		"a model, joined":         row("resources: {gpu: h100_sxm5}", "", gpu(0, "", "h100_sxm5")),
-		"a model of nobody":       row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
-		"replicas in quotes":      row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
-		"replicas in words":       row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),
-		"one price class":         row(plain+", purchase: spot", "", spec(func(s *v1alpha1.IntentSpec) bool { return len(s.Purchase) == 1 && s.Purchase[0] == v1alpha1.Spot })),
-		"a price class, misspelt": row(plain+", purchase: sport", `unknown value "sport" (did you mean "spot"?)`, nil),
+		"moveAfter of no gang":       row(plain+", gang: false, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false, or with a split without placement.within", nil),
+		"moveAfter of a split":       row(plain+", split: {maxParts: 2}, update: {moveAfter: 1h}", "spec.update.moveAfter has no effect with gang: false, or with a split without placement.within: {policy: Required}", nil),
+		"moveAfter, split within":    row(plain+", split: {maxParts: 2}, placement: {within: {by: region}}, update: {moveAfter: 1h}", "", nil),
+		"moveAfter, no number":       row(plain+", update: {moveAfter: soon}", `spec.update.moveAfter: "soon" is not a duration`, nil),
+		"a model misspelt":           row("resources: {gpu: H1O0}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "H1O0" (did you mean H100?); known: B300, B200,`, nil),
+		"a size without its unit":    row("resources: {gpu: \"A100-80:1\"}", `unknown GPU model "A100-80" (did you mean A100-80GB?)`, nil),
+		"a model in words":           row("resources: {gpu: H100 SXM}", `spec.resources.gpu: "H100 SXM": a model has no spaces; write "H100-SXM"`, nil),
+		"a model and its memory":     row("resources: {gpu: a100 80gb}", `"a100 80gb": a model has no spaces; write "a100:80gb"`, nil),
+		"a model, joined":            row("resources: {gpu: h100_sxm5}", "", gpu(0, "", "h100_sxm5")),
+		"a model of nobody":          row("resources: {gpu: {models: [H100, banana]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "banana"; known: B300`, nil),
+		"a model of another vendor":  row("resources: {gpu: amd-h100:8}", `intents/vision/b.yaml:4:25: spec.resources.gpu: unknown GPU model "amd-h100": H100 is a GPU of nvidia, not of amd; write nvidia-h100`, nil),
+		"Intel's A100":               row("resources: {gpu: intel-a100:1}", `unknown GPU model "intel-a100": A100 is a GPU of nvidia, not of intel; write nvidia-a100`, nil),
+		"NVIDIA's MI300X":            row("resources: {gpu: nvidia-mi300x:8}", `unknown GPU model "nvidia-mi300x": MI300X is a GPU of amd, not of nvidia; write amd-mi300x`, nil),
+		"one of several models":      row("resources: {gpu: {models: [H100, AMD-A100-80GB]}}", `4:41: spec.resources.gpu.models[1]: unknown GPU model "AMD-A100-80GB": A100 is a GPU of nvidia, not of amd; write nvidia-a100-80gb`, nil),
+		"another alternative":        row(plain+", alternatives: [{gpu: amd-h100:8}]", `spec.alternatives[0].gpu: unknown GPU model "amd-h100": H100 is`, nil),
+		"a vendor's own brand":       row("resources: {gpu: Tesla-T4:1}", "", gpu(1, "", "Tesla-T4")),
+		"a flavor of another vendor": {files{"flavors/paris/f.yaml": group + "kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, gpu: 8}, gpu: {model: amd-h100}}\n"}, `flavors/paris/f.yaml:4:50: spec.gpu.model: unknown GPU model "amd-h100": H100 is a GPU of nvidia, not of amd; write nvidia-h100`, nil},
+		"a quota of another vendor":  {files{"tenants/vision.yaml": group + "kind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome], quota: {byModel: {amd-h100: 4}}}\n"}, `spec.quota.byModel.amd-h100: unknown GPU model "amd-h100": H100 is a GPU of nvidia, not of amd; write nvidia-h100`, nil},
+		"a price of another vendor":  {files{"prices/p.yaml": group + "kind: PriceTable\nmetadata: {name: p}\nspec: {currency: EUR, prices: [{provider: paris, model: nvidia-mi300x, perHour: {gpu: 1}}]}\n"}, `spec.prices[0].model: unknown GPU model "nvidia-mi300x": MI300X is a GPU of amd`, nil},
+		"replicas in quotes":         row(plain+`, replicas: "3"`, `spec.replicas: "3" is a string; write 3 without quotes`, nil),
+		"replicas in words":          row(plain+`, replicas: three`, `spec.replicas: "three" is text; write a whole number, or {min: 1, max: 6} to follow demand`, nil),
+		"one price class":            row(plain+", purchase: spot", "", spec(func(s *v1alpha1.IntentSpec) bool { return len(s.Purchase) == 1 && s.Purchase[0] == v1alpha1.Spot })),
+		"a price class, misspelt":    row(plain+", purchase: sport", `unknown value "sport" (did you mean "spot"?)`, nil),
 		"a declared class": {class("{name: gold, grants: agent}", "gold"), "", func(f *Fleet) bool {
 			return f.Clusters["paris"].GrantedByAgent("gold") && f.Flavors[0].Spec.Class == "gold"
 		}},
@@ -252,6 +265,51 @@ func TestOneMistakeOneMessage(t *testing.T) {
 			}
 			if in := f.Intent("vision", "a"); in == nil || !strings.Contains(in.Problem, tc.intent) || (in.Problem == "") != (tc.intent == "") {
 				t.Errorf("the intent: got %+v, want %q", in, tc.intent)
+			}
+		})
+	}
+}
+
+// TestWhatIsMissingIsReportedOnce: a cluster without a file, or by a wrong name, is reported
+// where it is first counted on; what depends on it is refused, and listed no second time.
+func TestWhatIsMissingIsReportedOnce(t *testing.T) {
+	tenant := func(name, consumer string) string {
+		return group + "kind: Tenant\nmetadata: {name: " + name + "}\nspec: {consumers: [" + consumer + "]}\n"
+	}
+	full := base().with(
+		"fleet.yaml", group+"kind: Fleet\nmetadata: {name: acme}\nspec: {latency: [{from: rome, to: paris, ms: 12}, {from: rome, to: eu-west-3, ms: 13}], warmPools: [{name: p, consumer: rome, count: 1, resources: {cpu: 1}}]}\n",
+		"clusters/paris.yaml", group+"kind: Cluster\nmetadata: {name: paris}\nspec: {roles: [provider], location: {region: eu-west-3}}\n",
+		"flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"flavors/paris/g.yaml", group+"kind: Flavor\nmetadata: {name: g, namespace: paris}\nspec: {capacity: {cpu: 64}}\n",
+		"tenants/bio.yaml", tenant("bio", "rome"),
+		"tenants/vision.yaml", tenant("vision", "rome"),
+		"intents/vision/a.yaml", intent("vision", "a", "resources: {cpu: 1}, placement: {providers: {allow: [paris]}, regions: [eu-west-3]}"),
+		"intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, consumer: rome"),
+	)
+	if f := read(t, NewReader(), full, nil); len(f.Diagnostics) > 0 {
+		t.Fatal(diagnostics(f))
+	}
+	for name, tc := range map[string]struct {
+		files         files
+		want, refused string // refused: of vision's intents
+	}{
+		"a consumer misspelt":      {full.with("tenants/vision.yaml", tenant("vision", "roma"), "intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, consumer: roma")), `error tenants/vision.yaml:4:20: there is no cluster roma (did you mean "rome"?)`, "there is no cluster roma"},
+		"a consumer without file":  {full.with("clusters/rome.yaml", ""), "error tenants/bio.yaml:4:20: there is no cluster rome; add clusters/rome.yaml (2 tenants name it)", "there is no cluster rome"},
+		"a provider without file":  {full.with("clusters/paris.yaml", ""), "warning flavors/paris/f.yaml:3:32: there is no cluster paris, so nothing is placed on its flavors; add clusters/paris.yaml", ""},
+		"a place that is none":     {full.with("fleet.yaml", strings.ReplaceAll(full["fleet.yaml"], "from: rome", "from: roma")), `warning fleet.yaml:4:25: no cluster is called "roma"`, ""},
+		"a currency in small":      {full.with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, budget: {maxHourly: 2.5, currency: eur}")), `error intents/vision/b.yaml:4:64: spec.budget.currency: "eur" is not a currency (did you mean "EUR"?)`, ""},
+		"a currency in words":      {full.with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, budget: {maxHourly: 2.5, currency: euro}")), `spec.budget.currency: "euro" is not a currency; write three capital letters, such as EUR`, ""},
+		"more nodes than there is": {full.with("flavors/paris/f.yaml", group+"kind: Flavor\nmetadata: {name: f, namespace: paris}\nspec: {capacity: {cpu: 64, memory: 64Gi, gpu: 8}, gpu: {model: H100}, nodes: {count: 3, size: {cpu: 32, memory: 32Gi, gpu: 4}}}\n"), "spec.nodes.count: 3 nodes of this size have more together than spec.capacity (96 cpu of 64, 12 gpu of 8, 96Gi memory of 64Gi); write count: 2, or the capacity of all nodes", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := read(t, NewReader(), tc.files, nil)
+			if got := strings.Join(diagnostics(f), "\n"); len(f.Diagnostics) != 1 || !strings.Contains(got, tc.want) {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+			for _, in := range []string{"a", "b"} {
+				if in := f.Intent("vision", in); tc.refused != "" && !strings.Contains(in.Problem, tc.refused) {
+					t.Errorf("the intent: got %q, want %q", in.Problem, tc.refused)
+				}
 			}
 		})
 	}

@@ -48,6 +48,7 @@ func checkIntent(c *checker, in *v1alpha1.ResourceIntent) model.Predicate {
 		return nil
 	}
 	c.request(spec.in("resources"), s.Resources)
+	c.bytes(spec.in("perPod"), s.PerPod.All())
 	for i, alt := range s.Alternatives {
 		c.request(spec.in("alternatives", i), alt)
 	}
@@ -134,6 +135,7 @@ func (c *checker) replicas(s *v1alpha1.IntentSpec) {
 func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	c.resourceNames(p, r.Named)
 	c.bytes(p, r.Named)
+	c.bytes(p.in("perPod"), r.PerPod.All())
 	for _, name := range []string{v1alpha1.CPU, v1alpha1.Memory, v1alpha1.Pods} {
 		if amount, ok := r.Named[name]; ok && amount.IsZero() {
 			c.nothing(p.in(name), "leave it out for the fleet's default")
@@ -161,8 +163,15 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	}
 	c.profile(p.in("profile"), g.Profile)
 	for i, m := range g.Models {
+		at := p.in("models", i)
 		if strings.TrimSpace(m) == "" {
-			c.errorf(p.in("models", i), "BadValue", "%s is empty; leave models out for any", p.in("models", i))
+			c.errorf(at, "BadValue", "%s is empty; leave models out for any", at)
+		}
+		if c.doc != nil && c.doc.Text(at...) == "" { // the short form
+			at = p
+		}
+		if why := advice.Contrary(m); why != "" {
+			c.errorf(at, "BadValue", "%s: unknown GPU model %q: %s", at, m, why)
 		}
 	}
 }

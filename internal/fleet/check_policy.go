@@ -250,6 +250,7 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 		}
 		for _, m := range sortedKeys(q.ByModel) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
+			c.model(p.in("byModel", m), m)
 		}
 		if q.Memory != nil {
 			c.amount(p.in("memory"), v1alpha1.Memory, q.Memory.Amount(v1alpha1.Memory))
@@ -393,6 +394,7 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 			c.errorf(p.in("computeCapability"), "BadValue", "%s: %q is not a version; write for example \"9.0\"", p.in("computeCapability"), g.ComputeCapability)
 		}
 		c.profile(p.in("profile"), g.Profile)
+		c.model(p.in("model"), g.Model)
 		if s.Capacity != nil && s.Capacity[v1alpha1.GPU].IsZero() {
 			c.warnf(p, "NoEffect", "spec.gpu describes cards, but spec.capacity.gpu says that there are none")
 		}
@@ -419,6 +421,14 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 	}
 	c.properties(spec.in("properties"), s.Properties)
 	c.factsOnly(spec, f)
+}
+
+// model warns of a model of another vendor than its name states: what is offered is sold
+// as the model.
+func (c *checker) model(p place, name string) {
+	if why := advice.Contrary(name); why != "" {
+		c.warnf(p, "UnknownModel", "%s: unknown GPU model %q: %s", p, name, why)
+	}
 }
 
 // properties checks the facts of a flavor, or of all of a cluster's.
@@ -509,6 +519,7 @@ func checkPriceTable(c *checker, t *v1alpha1.PriceTable) {
 		}
 		seen[key] = true
 		c.profile(p.in("profile"), r.Profile)
+		c.model(p.in("model"), r.Model)
 		if r.Profile != "" && r.Model == "" {
 			c.errorf(p.in("profile"), "BadValue", "%s goes with a model: write which cards are cut", p.in("profile"))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/offered"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
 
@@ -38,8 +39,9 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 			}
 		}
 	}
+	f.unread.missing = offered.Missing(f.Tenants, f.Flavors, func(id string) bool { return f.Clusters[id] != nil || f.unread.clusters[id] != "" })
 	each([]*file{policy}, func(c *checker, o any) { c.fleetRefs(f, o.(*v1alpha1.Fleet)) })
-	unpriced := unpricedOf(f)
+	unpriced := offered.Unpriced(f.Flavors, f.Prices)
 	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies, unpriced) })
 	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps, remote) })
 	each(use[secFlavors], func(c *checker, o any) { c.flavorRefs(f, o.(*v1alpha1.Flavor), currencies) })
@@ -53,7 +55,7 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 }
 
 func (c *checker) clusterExists(f *Fleet, p place, id string) {
-	if f.Clusters[id] == nil && f.unread.clusters[id] == "" {
+	if f.Clusters[id] == nil && f.unread.clusters[id] == "" && f.unread.missing[id] == "" {
 		c.warnf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
 	}
 }
@@ -96,10 +98,10 @@ func (c *checker) fleetRefs(f *Fleet, o *v1alpha1.Fleet) {
 // latencyRefs warns of latencies between what is not there; an agent may report
 // its region.
 func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
-	if len(list) == 0 || f.unread.places {
+	if len(list) == 0 || f.unread.places || len(f.unread.missing) > 0 {
 		return
 	}
-	places := map[string]bool{}
+	places, said := map[string]bool{}, map[string]bool{}
 	for id, cl := range f.Clusters {
 		places[id], places[cl.Spec.Location.Region] = true, true
 	}
@@ -109,7 +111,8 @@ func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
 	delete(places, "")
 	for i, l := range list {
 		for _, end := range [][2]string{{"from", l.From}, {"to", l.To}} {
-			if !places[end[1]] {
+			if !places[end[1]] && !said[end[1]] {
+				said[end[1]] = true
 				c.warnf(at("spec", "latency", i, end[0]), "UnknownCluster", "no cluster is called %q, and no cluster or flavor in this repo names it as its region%s", end[1], did(end[1], sortedKeys(places)))
 			}
 		}
@@ -139,8 +142,9 @@ func (c *checker) tenantRefs(f *Fleet, o *v1alpha1.Tenant, currencies map[string
 		p := at("spec", "consumers", i)
 		switch cl := f.Clusters[id]; {
 		case f.unread.clusters[id] != "":
-		case cl == nil:
-			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, did(id, sortedKeys(f.Clusters)))
+		case cl == nil && f.unread.missing[id] == o.Metadata.Name:
+			c.errorf(p, "UnknownCluster", "there is no cluster %s%s", id, offered.NoCluster(id, did(id, sortedKeys(f.Clusters)), f.Tenants))
+		case cl == nil: // another tenant's file says so
 		case !cl.HasRole("consumer"):
 			c.errorf(p, "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
 		case slices.Contains([]string{"flux", "argocd"}, cmp.Or(cl.Spec.Delivery, f.Policy.Defaults.Delivery)):
@@ -192,8 +196,9 @@ func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string
 	p := at("metadata", "namespace")
 	switch cl := f.Clusters[o.Metadata.Namespace]; {
 	case f.unread.clusters[o.Metadata.Namespace] != "":
-	case cl == nil:
-		c.warnf(p, "UnknownCluster", "there is no cluster %s%s, so nothing is placed on this flavor; add %s/%s.yaml", o.Metadata.Namespace, did(o.Metadata.Namespace, sortedKeys(f.Clusters)), clustersDir, o.Metadata.Namespace)
+	case cl == nil && f.unread.missing[o.Metadata.Namespace] == o.Ref():
+		c.warnf(p, "UnknownCluster", "there is no cluster %s%s, so nothing is placed on its flavors; add %s/%s.yaml", o.Metadata.Namespace, did(o.Metadata.Namespace, sortedKeys(f.Clusters)), clustersDir, o.Metadata.Namespace)
+	case cl == nil: // reported already
 	case !slices.Contains(cl.Spec.Roles, "provider"):
 		c.warnf(p, "UnknownCluster", "cluster %s is not a provider, so nothing is placed on this flavor; add the role to %s/%s.yaml", o.Metadata.Namespace, clustersDir, o.Metadata.Namespace)
 	}
@@ -222,28 +227,6 @@ func (c *checker) classRef(cl *v1alpha1.Cluster, o *v1alpha1.Flavor) {
 		c.errorf(at("spec", "class"), "UnknownClass", "spec.class: cluster %s declares no slice class %q%s; write one of %s, or declare it under spec.liqo.classes of %s/%s.yaml",
 			o.Metadata.Namespace, class, did(class, known), strings.Join(known, ", "), clustersDir, o.Metadata.Namespace)
 	}
-}
-
-// unpricedOf are the flavors, by provider, that neither state a price nor may have one by
-// a price table.
-func unpricedOf(f *Fleet) map[string][]*v1alpha1.Flavor {
-	type row struct {
-		provider string
-		gpu      bool
-	}
-	tabled := map[row]bool{}
-	for _, t := range f.Prices {
-		for i := range t.Spec.Prices {
-			tabled[row{t.Spec.Prices[i].Provider, t.Spec.Prices[i].Model != ""}] = true
-		}
-	}
-	out := map[string][]*v1alpha1.Flavor{}
-	for _, fl := range f.Flavors {
-		if of := fl.Metadata.Namespace; fl.Spec.Price == nil && !tabled[row{of, fl.Spec.GPU != nil}] {
-			out[of] = append(out[of], fl)
-		}
-	}
-	return out
 }
 
 // sold warns of accelerators that some flavors have and a price of theirs does not name.

@@ -145,7 +145,11 @@ func (c *checker) ratio(p place, d *v1alpha1.Decimal) {
 }
 
 func (c *checker) currency(p place, value string) {
-	if value != "" && !currencyForm.MatchString(value) {
+	switch upper := strings.ToUpper(value); {
+	case value == "" || currencyForm.MatchString(value):
+	case currencyForm.MatchString(upper):
+		c.errorf(p, "BadValue", "%s: %q is not a currency (did you mean %q?)", p, value, upper)
+	default:
 		c.errorf(p, "BadValue", "%s: %q is not a currency; write three capital letters, such as EUR", p, value)
 	}
 }

@@ -58,6 +58,9 @@ type Fleet struct {
 type unread struct {
 	fleet             string
 	clusters, tenants map[string]string
+	// missing are the clusters that have no file and that a tenant counts on as its consumer,
+	// or a flavor as its provider, by the first file that is reported for it.
+	missing map[string]string
 	// places: a file that may name regions and zones is among them.
 	places bool
 }

@@ -183,9 +183,10 @@ func TestContextChanges(t *testing.T) {
 			t.Fatal(diagnostics(good))
 		}
 		bad := read(t, r, start.with(tc.file, tc.content), good)
+		in := bad.Intent("vision", "a") // what a file of the fleet reports is no diagnostic of its intents
 		if !slices.ContainsFunc(bad.Diagnostics, func(d Diagnostic) bool {
 			return d.File == "intents/vision/a.yaml" && strings.Contains(d.Message, tc.want)
-		}) {
+		}) && !strings.Contains(in.Problem, tc.want) {
 			t.Errorf("%s: got %v, want %s", name, diagnostics(bad), tc.want)
 		}
 		if again := read(t, r, start, bad); describe(again) != describe(good) {

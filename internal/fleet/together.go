@@ -12,7 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
-	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/offered"
 )
 
 // context is what one tenant's intents are checked against. Two contexts with
@@ -31,7 +31,7 @@ type context struct {
 	currency   string
 	limits     v1alpha1.Limits
 	unread     unread
-	models     advice.Models
+	offered    offered.Names
 }
 
 // contexts makes one context a tenant, sharing what is the fleet's.
@@ -53,6 +53,7 @@ func newContexts(f *Fleet, old *contexts) *contexts {
 		c := f.Clusters[name]
 		fmt.Fprintf(&key, "%s %v %s %s %s %s %s\n", name, c.Spec.Roles, c.Spec.Location.Region, c.Spec.Location.Zone, c.Spec.Liqo.Namespace, c.Spec.Liqo.TenantNamespace, c.Spec.Liqo.ClusterID)
 		cs.shared.claims.liqo[c.Spec.Liqo.Namespace], cs.shared.claims.liqo[c.Spec.Liqo.TenantNamespace] = name, name
+		cs.shared.offered.Cluster(c)
 		cs.shared.regions[c.Spec.Location.Region], cs.shared.zones[c.Spec.Location.Zone] = true, true
 	}
 	for _, fl := range f.Flavors {
@@ -61,16 +62,13 @@ func newContexts(f *Fleet, old *contexts) *contexts {
 			fmt.Fprintf(&key, "@%s %s\n", l.Region, l.Zone)
 		}
 		cs.shared.regions[l.Region], cs.shared.zones[l.Zone] = true, true
-		if fl.Spec.GPU != nil {
-			cs.shared.models.Offer(fl.Spec.GPU.Model)
-		}
+		cs.shared.offered.Flavor(fl)
 	}
 	for _, t := range f.Prices {
-		for i := range t.Spec.Prices {
-			cs.shared.models.Offer(t.Spec.Prices[i].Model)
-		}
+		cs.shared.offered.Table(t)
 	}
-	fmt.Fprintf(&key, "%q %q %v %t\n", cs.shared.models.Offered(), f.unread.fleet, f.unread.clusters, f.unread.places)
+	cs.shared.offered.Accelerators(f.Policy.Accelerators)
+	fmt.Fprintf(&key, "%s %q %v %v %t\n", cs.shared.offered.Key(), f.unread.fleet, f.unread.clusters, f.unread.missing, f.unread.places)
 	delete(cs.shared.regions, "")
 	delete(cs.shared.zones, "")
 	cs.shared.limits = f.Policy.Limits.Filled()
@@ -181,9 +179,14 @@ func (f *file) checkTogether(ctx *context, store tree.Store) (changed bool) {
 			out.Problem, out.ProblemCode = firstError(c.diags)
 		}
 		f.intents = append(f.intents, out)
-		f.together = append(f.together, slices.DeleteFunc(c.diags, func(d Diagnostic) bool { return d.Code == codeUnreadable })...) // the file itself is reported
+		f.together = append(f.together, slices.DeleteFunc(c.diags, func(d Diagnostic) bool { return ctx.reported(in, d.Code) })...)
 	}
 	return true
+}
+
+// reported: what an intent depends on has a diagnostic of its own, where the mistake is.
+func (ctx *context) reported(in *v1alpha1.ResourceIntent, code string) bool {
+	return code == codeUnreadable || code == codeNoConsumer && ctx.unread.missing[ctx.tenant.Spec.ConsumerOf(&in.Spec)] != ""
 }
 
 // reopen parses a document again for its places; nil when there are none.
@@ -215,7 +218,7 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 		return true
 	}
 	ctx.consumer(c, in)
-	ctx.gpuModels(c, in)
+	ctx.names(c, in)
 	if n, most := int64(max(in.Spec.Replicas.Min, in.Spec.Replicas.Max)), ctx.limits.Replicas; n > most && ctx.unread.fleet == "" {
 		c.errorf(at("spec", "replicas"), "LimitExceeded", "spec.replicas: %d is more than the %d that an intent may have; write fewer, or raise spec.limits.replicas in %s", n, most, fleetFile)
 	}
@@ -224,18 +227,18 @@ func (ctx *context) check(c *checker, in *v1alpha1.ResourceIntent) bool {
 	}
 	pl := &in.Spec.Placement
 	for i, id := range pl.Providers.Allow {
-		if cl := ctx.clusters[id]; (cl == nil || !cl.HasRole("provider")) && ctx.unread.clusters[id] == "" {
+		if cl := ctx.clusters[id]; (cl == nil || !cl.HasRole("provider")) && ctx.unread.clusters[id] == "" && ctx.unread.missing[id] == "" {
 			ctx.cluster(c, at("spec", "placement", "providers", "allow", i), id)
 		}
 	}
 	for i, id := range pl.Providers.Deny {
-		if ctx.clusters[id] == nil && ctx.unread.clusters[id] == "" {
+		if ctx.clusters[id] == nil && ctx.unread.clusters[id] == "" && ctx.unread.missing[id] == "" {
 			ctx.cluster(c, at("spec", "placement", "providers", "deny", i), id)
 		}
 	}
 	ctx.known(c, "regions", "region", pl.Regions, ctx.regions)
 	ctx.known(c, "zones", "zone", pl.Zones, ctx.zones)
-	if b := in.Spec.Budget; b != nil && b.Currency != "" && ctx.currencies != nil && !ctx.currencies[b.Currency] {
+	if b := in.Spec.Budget; b != nil && b.Currency != "" && currencyForm.MatchString(b.Currency) && ctx.currencies != nil && !ctx.currencies[b.Currency] {
 		c.errorf(at("spec", "budget", "currency"), "UnknownCurrency", "spec.budget.currency: no rate turns %s into %s; add one under spec.rates of %s", b.Currency, ctx.currency, fleetFile)
 	}
 	if o := in.Spec.Offload; o != nil {
@@ -260,7 +263,7 @@ func (ctx *context) consumer(c *checker, in *v1alpha1.ResourceIntent) {
 	case why != "":
 		c.errorf(at("spec", "consumer"), codeUnreadable, "the file of cluster %s cannot be read: %s", id, why)
 	case cl == nil:
-		c.errorf(at("spec", "consumer"), "UnknownConsumer", "there is no cluster %s%s; consumers of tenant %s are %s", id, did(id, sortedKeys(ctx.clusters)), ctx.tenantName, strings.Join(ctx.tenant.Spec.Consumers, ", "))
+		c.errorf(at("spec", "consumer"), codeNoConsumer, "there is no cluster %s%s; consumers of tenant %s are %s", id, did(id, sortedKeys(ctx.clusters)), ctx.tenantName, strings.Join(ctx.tenant.Spec.Consumers, ", "))
 	case !cl.HasRole("consumer"):
 		c.errorf(at("spec", "consumer"), "NotAConsumer", "cluster %s is not a consumer; add the role to %s/%s.yaml", id, clustersDir, id)
 	case !slices.Contains(ctx.tenant.Spec.Consumers, id):
@@ -280,7 +283,7 @@ func (ctx *context) cluster(c *checker, p place, id string) {
 
 // known warns of a region or zone that no file names; an agent may report it.
 func (ctx *context) known(c *checker, field, what string, list []string, known map[string]bool) {
-	if len(known) == 0 || ctx.unread.places {
+	if len(known) == 0 || ctx.unread.places || len(ctx.unread.missing) > 0 {
 		return
 	}
 	for i, v := range list {
@@ -296,32 +299,28 @@ func (ctx *context) known(c *checker, field, what string, list []string, known m
 	}
 }
 
-// gpuModels warns of models that no card has that is known or offered by a file; an
-// agent may report one.
-func (ctx *context) gpuModels(c *checker, in *v1alpha1.ResourceIntent) {
-	check := func(p place, r v1alpha1.ResourceRequest) {
-		if r.GPU == nil {
-			return
+// names reports names that neither a file offers nor anybody knows; an agent may report
+// most of them.
+func (ctx *context) names(c *checker, in *v1alpha1.ResourceIntent) {
+	for _, x := range ctx.offered.Problems(&in.Spec, ctx.unread.places) {
+		p := at("spec").in(x.At...)
+		if n := len(p) - 2; p[n] == "models" && c.doc != nil && c.doc.Text(p...) == "" { // the short form
+			p = p[:n]
 		}
-		for i, m := range r.GPU.Models {
-			if why := ctx.models.Unknown(m); why != "" {
-				if q := p.in("gpu", "models", i); c.doc != nil && c.doc.Text(q...) == "" {
-					c.warnf(p.in("gpu"), "UnknownModel", "%s.gpu: %s", p, why)
-				} else {
-					c.warnf(q, "UnknownModel", "%s: %s", q, why)
-				}
-			}
+		if x.Refused {
+			c.errorf(p, x.Code, "%s%s", p, x.Text)
+		} else {
+			c.warnf(p, x.Code, "%s%s", p, x.Text)
 		}
-	}
-	check(at("spec", "resources"), in.Spec.Resources)
-	for i, alt := range in.Spec.Alternatives {
-		check(at("spec", "alternatives", i), alt)
 	}
 }
 
 // codeUnreadable is of what depends on a file that cannot be read. It refuses the
 // intent, and is no diagnostic of its own: the file has one.
 const codeUnreadable = "DependsOnUnreadable"
+
+// codeNoConsumer is of an intent whose consumer does not exist.
+const codeNoConsumer = "UnknownConsumer"
 
 func did(name string, known []string) string {
 	if near := nearest.Of(name, known); near != "" {

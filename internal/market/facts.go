@@ -1,8 +1,12 @@
 package market
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -16,6 +20,28 @@ import (
 
 // isFacts reports whether a file adds facts to what an agent reports.
 func isFacts(f *v1alpha1.Flavor) bool { return f.Spec.Capacity == nil }
+
+// Unreported are messages on the files that add facts to a flavor which its provider, whose
+// flavors are among those reported, does not report: with the name that was probably meant.
+func Unreported(files, reported []*v1alpha1.Flavor) (out []string) {
+	names := map[string][]string{}
+	for _, f := range reported {
+		names[f.Metadata.Namespace] = append(names[f.Metadata.Namespace], f.Metadata.Name)
+	}
+	for _, f := range files {
+		of, name := f.Metadata.Namespace, f.Metadata.Name
+		if !isFacts(f) || len(names[of]) == 0 || slices.Contains(names[of], name) {
+			continue
+		}
+		slices.Sort(names[of])
+		meant := "it reports " + strings.Join(names[of][:min(len(names[of]), 5)], ", ")
+		if near := nearest.Of(name, names[of]); near != "" {
+			meant = fmt.Sprintf("did you mean %q?", near)
+		}
+		out = append(out, fmt.Sprintf("flavor %s/%s has a file of facts, and cluster %[1]s reports no such flavor (%[3]s); the facts are not used", of, name, meant))
+	}
+	return out
+}
 
 // stated is a reported flavor with what files state of it: the very same where they
 // state nothing.

@@ -159,3 +159,22 @@ func TestPrices_OfProfiles(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreported: a file of facts with a name that its provider does not report is found,
+// and none of a provider of which nothing is known.
+func TestUnreported(t *testing.T) {
+	flavor := func(of, name string, capacity v1alpha1.Resources) *v1alpha1.Flavor {
+		return &v1alpha1.Flavor{Metadata: v1alpha1.Metadata{Namespace: of, Name: name}, Spec: v1alpha1.FlavorSpec{Capacity: capacity}}
+	}
+	offer := v1alpha1.Resources{v1alpha1.CPU: v1alpha1.AmountOf(1000)}
+	got := market.Unreported([]*v1alpha1.Flavor{
+		flavor("oslo", "lvie", nil), flavor("oslo", "live", nil), flavor("oslo", "own", offer), flavor("oslo", "something", nil), flavor("paris", "a", nil),
+	}, []*v1alpha1.Flavor{flavor("oslo", "live", offer), flavor("oslo", "cpu", offer)})
+	want := []string{
+		`flavor oslo/lvie has a file of facts, and cluster oslo reports no such flavor (did you mean "live"?); the facts are not used`,
+		`flavor oslo/something has a file of facts, and cluster oslo reports no such flavor (it reports cpu, live); the facts are not used`,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

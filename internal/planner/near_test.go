@@ -149,3 +149,54 @@ func TestExpected_NamesWhatMakesRoom(t *testing.T) {
 		t.Errorf("it says %q", d.Reason)
 	}
 }
+
+// Pods that nobody wrote are what leaves no room for all replicas: that is shown, and what
+// would do is tried.
+func TestNear_PodsByDefault(t *testing.T) {
+	asks := func(named string) func(*model.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) {
+			s.Resources.Named, s.Replicas = Amounts(named), v1alpha1.Replicas{Min: 3, Max: 3}
+		})
+	}
+	b := paris().Fleet(func(f *v1alpha1.FleetSpec) { f.Defaults.Pods = Ptr(v1alpha1.Quantity("110")) }).
+		Offer("paris/h100", Capacity("pods=220")).Intent("vision/train", Wants(1, "H100"), asks("cpu=4 memory=8Gi"))
+	d := Of(b.Plan(), "vision/train")
+	if want := []string{"paris/h100 has 220 pods free, and 3 replicas have 330, 110 each by the fleet's default"}; d.Action != planner.Queued || !slices.Equal(d.Near, want) {
+		t.Errorf("near %q, want %q\n%s", d.Near, want, describe(b.Plan()))
+	}
+	if len(d.Try) != 1 || !strings.HasPrefix(d.Try[0], "resources.pods: 70  #") {
+		t.Errorf("try %q", d.Try)
+	}
+	b.Intent("vision/train", asks("cpu=4 memory=8Gi pods=70"))
+	if d := Of(b.Plan(), "vision/train"); d.Action != planner.Place {
+		t.Errorf("what is suggested: %s", d.Action)
+	}
+	b.Intent("vision/train", asks("cpu=4 memory=8Gi pods=110")) // which somebody wrote
+	if d := Of(b.Plan(), "vision/train"); len(d.Near)+len(d.Try) > 0 {
+		t.Errorf("near %q, try %q", d.Near, d.Try)
+	}
+}
+
+// What depends on a cluster whose file cannot be read says that, and not that the cluster
+// is to be added.
+func TestUnreadableCluster(t *testing.T) {
+	b := paris().Intent("vision/train", Wants(4, "H100"))
+	delete(b.W.Clusters, "paris")
+	b.W.Frozen = []model.Freeze{{Cluster: "paris", Why: "clusters/paris.yaml:7:45: not a country"}}
+	e, err := planner.Explain(b.W, "vision", "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := e.Offers[0].Detail, "the file of cluster paris cannot be read"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !strings.Contains(e.Decision.Reason, "has an unreadable file") {
+		t.Errorf("got %q", e.Decision.Reason)
+	}
+	b = paris().Intent("vision/train", Wants(4, "H100"))
+	delete(b.W.Clusters, "rome")
+	b.W.Frozen = []model.Freeze{{Cluster: "rome", Why: "clusters/rome.yaml:1:1: no YAML"}}
+	if got, want := Of(b.Plan(), "vision/train").Reason, "the file of cluster rome cannot be read: clusters/rome.yaml:1:1: no YAML"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

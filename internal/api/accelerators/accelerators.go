@@ -31,6 +31,11 @@ func Is(name string, more []string) bool {
 	return slices.ContainsFunc(table, is) || slices.ContainsFunc(more, is)
 }
 
+// Names are those of the table that are whole names, in its order.
+func Names() []string {
+	return slices.DeleteFunc(slices.Clone(table), func(name string) bool { return !strings.Contains(name, "/") || strings.HasSuffix(name, "*") })
+}
+
 // Matches reports whether a name is meant by one of a table. Case counts for nothing.
 func Matches(pattern, name string) bool {
 	if prefix, open := strings.CutSuffix(pattern, "*"); open {

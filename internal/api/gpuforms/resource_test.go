@@ -53,7 +53,9 @@ func TestIsProfile(t *testing.T) {
 func TestJoined(t *testing.T) {
 	for token, want := range map[string]string{
 		"H100 SXM": "H100-SXM", "a100 80gb": "a100:80gb", "H100 8": "H100:8", "H100 SXM 8": "H100-SXM:8", "RTX 4090": "RTX-4090", "A100 80": "A100-80",
-		"H100": "", "": "", "H100 {}": "", "a, b": "",
+		"H100 80GB x8": "H100:80GB:8", "NVIDIA H100 80GB HBM3:8": "NVIDIA-H100-80GB-HBM3:8", "8 x H100 80GB": "H100:80GB:8", "8 H100": "H100:8", "A100 80 GB": "A100:80GB",
+		"8x A100 80GB PCIe": "A100-80GB-PCIe:8", "nvidia:H100 SXM:32": "nvidia:H100-SXM:32", "H100 SXM 8:8": "", "8 H100 x8": "", "80 GB": "80GB", "x 8": "", "H100 x": "", "8 8": "",
+		"H100": "H100", "": "", "H100 {}": "", "a, b": "",
 	} {
 		if got := Joined(token); got != want {
 			t.Errorf("%q: got %q, want %q", token, got, want)

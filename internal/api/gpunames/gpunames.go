@@ -246,6 +246,22 @@ func Known(name string) bool {
 	return find(rest, vendor) != nil
 }
 
+// Contrary says of a name that states another vendor than makes its model, such as
+// amd-h100, which model that is, in capitals, who makes it and what to write; model is ""
+// for any other name. Match takes such a name for the model, as decisions of the past did:
+// who reads files refuses it.
+func Contrary(name string) (model, stated, vendor, write string) {
+	stated, rest := brand(sharedWord.ReplaceAllString(migWord.ReplaceAllString(strings.ToLower(strings.TrimSpace(name)), ""), ""))
+	if stated == "" || find(rest, stated) != nil {
+		return "", "", "", ""
+	}
+	f := find(rest, "")
+	if f == nil {
+		return "", "", "", ""
+	}
+	return strings.ToUpper(bare(f.model)), stated, f.vendor, f.vendor + "-" + rest
+}
+
 // Sold reports whether a model of the table, by any of its names, is sold with a memory of
 // that many GB.
 func Sold(name string, gb int64) bool {

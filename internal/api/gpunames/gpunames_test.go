@@ -165,3 +165,34 @@ func TestSold(t *testing.T) {
 		t.Error("what nobody makes is sold")
 	}
 }
+
+// A name that states another vendor than makes its model is no name of it; brands of the
+// right vendor, other models and names without one are.
+func TestContrary(t *testing.T) {
+	for name, want := range map[string][4]string{
+		"amd-h100":                  {"H100", "amd", "nvidia", "nvidia-h100"},
+		"Intel A100 80GB":           {"A100", "intel", "nvidia", "nvidia-a100-80gb"},
+		"nvidia-mi300x":             {"MI300X", "nvidia", "amd", "amd-mi300x"},
+		"tesla-gaudi3":              {"GAUDI3", "nvidia", "intel", "intel-gaudi3"},
+		"amd-a100-mig-1g.10gb":      {"A100", "amd", "nvidia", "nvidia-a100"},
+		"h100":                      {},
+		"nvidia-h100":               {},
+		"NVIDIA-A10G-SHARED":        {},
+		"Tesla-T4":                  {},
+		"AMD-Instinct-MI300X-OAM":   {},
+		"Habana-Gaudi2":             {},
+		"acme-h100":                 {},
+		"amd-radeon-w6800":          {},
+		"intel-data-center-gpu-max": {},
+		"any":                       {},
+		"":                          {},
+	} {
+		model, stated, vendor, write := gpunames.Contrary(name)
+		if got := [4]string{model, stated, vendor, write}; got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+		if write != "" && !gpunames.Known(write) {
+			t.Errorf("%q: %q is not known either", name, write)
+		}
+	}
+}

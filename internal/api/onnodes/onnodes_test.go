@@ -146,17 +146,22 @@ func TestFile(t *testing.T) {
 		want string
 		at   string
 	}{
-		"none":            {`{capacity: {gpu: 32}}`, "", ""},
-		"right":           {`{capacity: {gpu: 32, cpu: 400, pods: 440}, nodes: {count: 4, size: {gpu: 8, cpu: 96, pods: 110, ephemeral-storage: 1Ti}}}`, "", ""},
-		"too many":        {`{capacity: {gpu: 32}, nodes: {count: 8, size: {gpu: 8}}}`, `spec.nodes: 8 nodes of 8 gpu have 64 together, and spec.capacity has 32; write a size of at most "4", or the capacity of all nodes`, "[nodes size gpu]"},
-		"too few":         {`{capacity: {gpu: 32}, nodes: {count: 2, size: {gpu: 8}}}`, "the others are on no node; write the nodes of all of them, or capacity.gpu: 16", "[nodes size gpu]"},
-		"missing":         {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8}}}`, `spec.nodes.size has no memory, so no pod could have any; write what one node has of it, such as memory: "1Ti"`, "[nodes size]"},
-		"not in capacity": {`{capacity: {gpu: 32}, nodes: {count: 4, size: {gpu: 8, rdma/hca: 8}}}`, "spec.nodes.size has rdma/hca, and spec.capacity does not list it; add it there, or take it out", "[nodes size rdma/hca]"},
-		"bytes":           {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8, memory: 960}}}`, "spec.nodes.size.memory: 960 is 960 bytes; write 960Gi", "[nodes size memory]"},
-		"no count":        {`{capacity: {gpu: 32}, nodes: {size: {gpu: 8}}}`, "spec.nodes.count is missing; write how many equal nodes the capacity lies on", "[nodes count]"},
-		"bad count":       {`{capacity: {gpu: 32}, nodes: {count: -4, size: {gpu: 8}}}`, "spec.nodes.count: -4 is not a number of nodes from 1 to 10000", "[nodes count]"},
-		"groups":          {`{capacity: {gpu: 32}, nodes: {groups: [{shape: {gpu: 8}, nodes: []}]}}`, "spec.nodes.groups is what agents report", "[nodes groups]"},
-		"held":            {`{capacity: {gpu: 32}, heldOn: {c: {}}}`, "spec.heldOn is what agents report; take it out", "[heldOn]"},
+		"none":             {`{capacity: {gpu: 32}}`, "", ""},
+		"right":            {`{capacity: {gpu: 32, cpu: 400, pods: 440}, nodes: {count: 4, size: {gpu: 8, cpu: 96, pods: 110, ephemeral-storage: 1Ti}}}`, "", ""},
+		"too many":         {`{capacity: {gpu: 32}, nodes: {count: 8, size: {gpu: 8}}}`, `spec.nodes: 8 nodes of 8 gpu have 64 together, and spec.capacity has 32; write a size of at most "4", or the capacity of all nodes`, "[nodes size gpu]"},
+		"too many, by all": {`{capacity: {gpu: 16, cpu: 256, memory: 4Ti, pods: 220}, nodes: {count: 5, size: {gpu: 8, cpu: 128, memory: 2Ti, pods: 110}}}`, "spec.nodes.count: 5 nodes of this size have more together than spec.capacity (640 cpu of 256, 40 gpu of 16, 10Ti memory of 4Ti, 550 pods of 220); write count: 2, or the capacity of all nodes", "[nodes count]"},
+		"too big for one":  {`{capacity: {gpu: 4, cpu: 64}, nodes: {count: 1, size: {gpu: 8, cpu: 128}}}`, "write what one node has under size, and the capacity of all nodes", "[nodes count]"},
+		"too much memory":  {`{capacity: {gpu: 40, memory: 4Ti}, nodes: {count: 5, size: {gpu: 8, memory: 2Ti}}}`, `write a size of at most "819Gi", or the capacity of all nodes`, "[nodes size memory]"},
+		"too many cores":   {`{capacity: {gpu: 40, cpu: 256}, nodes: {count: 5, size: {gpu: 8, cpu: 128}}}`, `write a size of at most "51", or the capacity of all nodes`, "[nodes size cpu]"},
+		"several missing":  {`{capacity: {gpu: 15, cpu: 64, memory: 64Gi}, nodes: {count: 3, size: {gpu: 5}}}`, `spec.nodes.size has no cpu, memory, so no pod could have any; write what one node has of it, such as cpu: "21", memory: "21Gi"`, "[nodes size]"},
+		"too few":          {`{capacity: {gpu: 32}, nodes: {count: 2, size: {gpu: 8}}}`, "the others are on no node; write the nodes of all of them, or capacity.gpu: 16", "[nodes size gpu]"},
+		"missing":          {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8}}}`, `spec.nodes.size has no memory, so no pod could have any; write what one node has of it, such as memory: "1Ti"`, "[nodes size]"},
+		"not in capacity":  {`{capacity: {gpu: 32}, nodes: {count: 4, size: {gpu: 8, rdma/hca: 8}}}`, "spec.nodes.size has rdma/hca, and spec.capacity does not list it; add it there, or take it out", "[nodes size rdma/hca]"},
+		"bytes":            {`{capacity: {gpu: 32, memory: 4Ti}, nodes: {count: 4, size: {gpu: 8, memory: 960}}}`, "spec.nodes.size.memory: 960 is 960 bytes; write 960Gi", "[nodes size memory]"},
+		"no count":         {`{capacity: {gpu: 32}, nodes: {size: {gpu: 8}}}`, "spec.nodes.count is missing; write how many equal nodes the capacity lies on", "[nodes count]"},
+		"bad count":        {`{capacity: {gpu: 32}, nodes: {count: -4, size: {gpu: 8}}}`, "spec.nodes.count: -4 is not a number of nodes from 1 to 10000", "[nodes count]"},
+		"groups":           {`{capacity: {gpu: 32}, nodes: {groups: [{shape: {gpu: 8}, nodes: []}]}}`, "spec.nodes.groups is what agents report", "[nodes groups]"},
+		"held":             {`{capacity: {gpu: 32}, heldOn: {c: {}}}`, "spec.heldOn is what agents report; take it out", "[heldOn]"},
 	} {
 		got := File(spec(t, tt.spec))
 		switch {

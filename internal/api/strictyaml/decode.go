@@ -188,7 +188,7 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		w.path.into(name)
 		if isNull(resolve(kv.value)) && !(w.nulls && s.form == fAny) {
 			if s.form == fMap {
-				w.problem(kv.value, "%s has no value; write \"\" for an empty one or leave the key out", w.path)
+				w.problem(kv.value, "%s has no value; %s", w.path, fs.some(name))
 			}
 			w.path.out()
 			continue
@@ -199,8 +199,9 @@ func (w *walker) mapping(n *yaml.Node, s *shape) {
 		first = false
 		w.out = appendString(w.out, name)
 		w.out = append(w.out, ':')
+		before := len(w.problems)
 		w.entry(kv, fs)
-		if w.deep && s.form == fMap && fs.form == fQuantity && fs.parse == nil {
+		if w.deep && s.form == fMap && fs.form == fQuantity && fs.parse == nil && len(w.problems) == before {
 			w.amount(kv)
 		}
 		w.path.out()
@@ -226,21 +227,6 @@ func (w *walker) entry(kv pair, s *shape) {
 func slips(name string, s *shape) bool {
 	_, object := s.fields[v1alpha1.GPU]
 	return object && len(s.names) > 0 && !slices.Contains(s.names, name) && nearest.Of(name, s.names) == v1alpha1.GPU
-}
-
-// amount lets a quantity be read under its resource's name.
-func (w *walker) amount(kv pair) {
-	v := resolve(kv.value)
-	if v.Kind != yaml.ScalarNode {
-		return
-	}
-	if otherWords[kv.key.Value] == "architectures" || kv.key.Value == "architecture" {
-		w.problem(kv.key, "%s: an architecture is no resource; write placement: {architectures: [%s]}", w.path, clip(v.Value))
-		return
-	}
-	if _, err := v1alpha1.ParseAmount(kv.key.Value, v.Value); err != nil {
-		w.problem(v, "%s: %s", w.path, clip(strings.TrimPrefix(err.Error(), kv.key.Value+": ")))
-	}
 }
 
 func (w *walker) unknown(key *yaml.Node, s *shape) {

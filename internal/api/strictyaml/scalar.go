@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
 // kind is what YAML 1.1 makes of a scalar.
@@ -157,10 +159,21 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 	switch {
 	case wantsText && k == kBool && yesOrNo[last] != "":
 		return fmt.Sprintf("%s: %s is a boolean; write %s", p, value, yesOrNo[last])
+	case wantsText && k == kBool && last == v1alpha1.GPU:
+		return fmt.Sprintf("%s: %s is a boolean; %s", p, value, s.some(last))
+	case wantsText && k == kBool && s.form != fText:
+		if s.parse != nil {
+			if err := s.parse(appendString(nil, n.Value)); err != nil {
+				return fmt.Sprintf("%s: %s", p, reason(err))
+			}
+		}
+		return fmt.Sprintf("%s: %s is a boolean; %s", p, value, s.want())
 	case wantsText && k == kBool:
 		return fmt.Sprintf("%s: %s is a boolean in YAML; write \"%s\" in quotes", last, value, value)
 	case wantsText && k == kNull:
 		return fmt.Sprintf("%s: %s is nothing in YAML; write \"%s\" in quotes", last, value, value)
+	case s.form == fQuantity && k == kFloat && s.parse == nil:
+		return fraction(last, value)
 	case wantsText && (k == kInt || k == kFloat):
 		if s.parse != nil { // quotes alone may not do: a size or a duration has a unit
 			if err := s.parse(appendString(nil, n.Value)); err != nil {
@@ -172,8 +185,13 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
 	case k == kOddNumber && s.form == fDecimal:
 		return fmt.Sprintf("%s: %s is not a plain decimal number; write its digits, such as 12.5 or \"12.50\"", last, value)
+	case k == kOddNumber && s.parse != nil && s.form == fScalar:
+		if err := s.parse(appendString(nil, n.Value)); err != nil {
+			return fmt.Sprintf("%s: %s", p, reason(err))
+		}
+		return fmt.Sprintf("%s: %s is a number in YAML; write \"%s\" in quotes", last, value, value)
 	case k == kOddNumber:
-		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); write it in plain digits and in quotes", last, value)
+		return fmt.Sprintf("%s: %s is not what it looks like in YAML (an octal, hexadecimal or floating number); %s", last, value, oddly(n.Value, s))
 	case s.form == fBool && k == kText:
 		return fmt.Sprintf("%s: %q is text; write true or false without quotes", p, value)
 	case s.form == fInt && k == kFloat && strings.HasSuffix(p.String(), ".gpu.count"):
@@ -194,6 +212,19 @@ func wrongKind(n *yaml.Node, k kind, s *shape, p path) string {
 		return fmt.Sprintf("%s: %q is not expected here; a list is due: write [%s]", p, value, value)
 	}
 	return fmt.Sprintf("%s: %q is not expected here; %s", p, value, s.want())
+}
+
+// some is what to write where the entry of a map has no value, or none that is any.
+func (s *shape) some(name string) string {
+	switch {
+	case name == v1alpha1.GPU && s.form != fText:
+		return `write how many, and which if only some will do, such as gpu: 1 or gpu: H100:1; leave gpu out for none`
+	case name == "perPod":
+		return "write what the biggest pod asks for, such as {gpu: 1, cpu: 8}, or leave it out"
+	case s.form == fText:
+		return `write "" for an empty one, or leave the key out`
+	}
+	return "write one, or leave the key out"
 }
 
 func (s *shape) want() string {

@@ -239,13 +239,6 @@ func (g *GPURequest) UnmarshalJSON(b []byte) error {
 // errNoGPUs refuses a count of 0, which would else be taken for the default, 1.
 var errNoGPUs = errors.New("a count of 0 asks for no GPU; leave gpu out where none is wanted")
 
-var (
-	gpuVendors  = map[string]bool{"nvidia": true, "amd": true, "intel": true}
-	gpuSize     = regexp.MustCompile(`(?i)^(\d+(\.\d+)?(GB|GiB|Gi|G|MB|MiB|Mi)?)?(\.\.)?(\d+(\.\d+)?(GB|GiB|Gi|G|MB|MiB|Mi)?)?$`)
-	gpuHasUnit  = regexp.MustCompile(`(?i)\d(GB|GiB|Gi|G|MB|MiB|Mi)(\.\.|$)`)
-	gpuModelTok = regexp.MustCompile(`(?i)^[a-z][a-z0-9._-]*(,[a-z][a-z0-9._-]*)*$`)
-)
-
 // ParseGPU reads the short form of a GPU request.
 func ParseGPU(s string) (GPURequest, error) {
 	var g GPURequest
@@ -259,9 +252,11 @@ func ParseGPU(s string) (GPURequest, error) {
 		switch {
 		case tok == "":
 			return g, fmt.Errorf("%q has an empty part; write for example \"H100:8\" or \"A100:4:40GB..\"", s)
-		case gpuVendors[lower] && g.Vendor == "":
+		case strings.Contains(tok, " ") && gpuforms.Joined(s) != "":
+			return g, fmt.Errorf("%q: a model has no spaces; write %q", s, gpuforms.Joined(s))
+		case gpuforms.IsVendor(lower) && g.Vendor == "":
 			g.Vendor = lower
-		case gpuSize.MatchString(tok) && gpuHasUnit.MatchString(tok):
+		case gpuforms.IsMemory(tok):
 			if seenMem {
 				return g, fmt.Errorf("%q names the memory twice", s)
 			}
@@ -287,13 +282,11 @@ func ParseGPU(s string) (GPURequest, error) {
 			}
 			seenCount = true
 			g.Count = int32(n)
-		case gpuModelTok.MatchString(tok):
+		case gpuforms.IsModels(tok):
 			if len(g.Models) > 0 {
 				return g, fmt.Errorf("%q names models twice; separate alternatives by commas", s)
 			}
 			g.Models = strings.Split(tok, ",")
-		case gpuforms.Joined(tok) != "":
-			return g, fmt.Errorf("%q: a model has no spaces; write %q", s, gpuforms.Joined(tok))
 		default:
 			return g, fmt.Errorf("%q: do not understand %q; write model, count and memory separated by colons, such as \"A100:8:40GB..\"", s, tok)
 		}

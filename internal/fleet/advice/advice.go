@@ -72,6 +72,16 @@ func FirstUnreached(r v1alpha1.Resources) (name, text string) {
 	return "", ""
 }
 
+// Contrary says of a model whose name states another vendor than makes it what to write;
+// "" for any other name.
+func Contrary(name string) string {
+	model, stated, vendor, write := gpunames.Contrary(name)
+	if model == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is a GPU of %s, not of %s; write %s", model, vendor, stated, write)
+}
+
 var capability = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
 // IsCapability reports whether a text is a compute capability, such as 9.0.
@@ -114,7 +124,7 @@ func (m *Models) Offered() []string {
 // that neither knows.
 func (m *Models) Unknown(model string) string {
 	model = strings.TrimSpace(model)
-	if model == "" || strings.EqualFold(model, gpunames.Any) || gpunames.Known(model) || m.offered[gpunames.Model(model)] != "" {
+	if model == "" || strings.EqualFold(model, gpunames.Any) || gpunames.Known(model) || Contrary(model) != "" || m.offered[gpunames.Model(model)] != "" {
 		return ""
 	}
 	known, offered := gpunames.Models(), m.Offered()

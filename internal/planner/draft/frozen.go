@@ -14,12 +14,14 @@ type freezes struct {
 	paths   map[string]string
 	dirs    []model.Freeze
 	intents map[[2]string]string
-	Any     bool
+	// clusters have a file that cannot be read, and no version of it that could be.
+	clusters map[string]string
+	Any      bool
 }
 
 // NewFreezes sorts what is frozen by how it is asked for.
 func NewFreezes(list []model.Freeze) freezes {
-	f := freezes{paths: map[string]string{}, intents: map[[2]string]string{}, Any: len(list) > 0}
+	f := freezes{paths: map[string]string{}, intents: map[[2]string]string{}, clusters: map[string]string{}, Any: len(list) > 0}
 	for _, x := range list {
 		switch {
 		case x.Path == "/" || strings.HasSuffix(x.Path, "/"):
@@ -27,12 +29,18 @@ func NewFreezes(list []model.Freeze) freezes {
 		case x.Path != "":
 			f.paths[x.Path] = x.Why
 		}
+		if x.Cluster != "" {
+			f.clusters[x.Cluster] = x.Why
+		}
 		if x.Tenant != "" {
 			f.intents[[2]string{x.Tenant, x.Intent}] = x.Why
 		}
 	}
 	return f
 }
+
+// Cluster is why the file of a cluster cannot be read, "" where it can or there is none.
+func (f *freezes) Cluster(id string) string { return f.clusters[id] }
 
 // Why is why an intent, or what came from any of paths, is frozen.
 func (f *freezes) Why(tenant, intent string, paths ...string) (string, bool) {

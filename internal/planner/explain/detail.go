@@ -58,6 +58,9 @@ func (r *Explainer) detailForSale(o *inventory.Offer, req string) string {
 	case match.ReqSelf:
 		return "it is the consumer itself"
 	case match.ReqRole:
+		if r.Frozen.Cluster(o.Provider) != "" {
+			return "the file of cluster " + o.Provider + " cannot be read"
+		}
 		return "cluster " + o.Provider + " is unknown or no provider"
 	case match.ReqSilent:
 		return o.Provider + " is not heard since " + draft.Stamp(o.Since)

@@ -4,6 +4,7 @@
 //	explain.go          every offer towards one intent (`fleetbroker explain`)
 //	near.go             which offers fail one requirement only, and which changes are tried
 //	relax.go, relax_rules.go  the change by which one would meet it
+//	pods.go             the default of pods, where it alone leaves no room
 //	estimate.go         the future as far as it is known, replayed
 //	detail.go           a failed requirement with numbers
 //	node.go             what is free of an offer's nodes, and pods that would fit there

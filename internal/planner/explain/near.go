@@ -188,6 +188,12 @@ func (r *Explainer) near(j *draft.Job, f *draft.Failure) []relaxation {
 			}
 		}
 	}
+	for _, x := range r.fewerPods(j, f) {
+		if price, does := r.relaxed(j, s.Request, x.offer, &x); does {
+			x.price = price
+			out = append(out, x)
+		}
+	}
 	slices.SortStableFunc(out, func(a, b relaxation) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), inventory.Compare(a.offer, b.offer))
 	})

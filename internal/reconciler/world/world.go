@@ -95,7 +95,7 @@ func AskedBy(notes map[string]string) string {
 
 // Frozen is what unreadable inputs had named. The planner knows paths, tenants
 // and intents; a cluster that was never readable freezes each intent that has a
-// contract from or for it.
+// contract from or for it, and of the rest only says why it is not known.
 func Frozen(f *fleet.Fleet, l *ledger.Ledger) []model.Freeze {
 	var out []model.Freeze
 	for _, z := range f.Frozen {
@@ -105,6 +105,7 @@ func Frozen(f *fleet.Fleet, l *ledger.Ledger) []model.Freeze {
 		if z.Cluster == "" {
 			continue
 		}
+		out = append(out, model.Freeze{Cluster: z.Cluster, Why: z.Why}) // for what is said of its offers
 		seen := map[model.Freeze]bool{}
 		for _, c := range slices.Concat(l.HeldBy(z.Cluster), l.Consumer(z.Cluster)) {
 			fr := model.Freeze{Tenant: c.Metadata.Namespace, Intent: c.Spec.Intent.Name, Why: z.Why}

@@ -129,6 +129,7 @@ func TestFrozenClusterFreezesItsIntents(t *testing.T) {
 	want := []model.Freeze{
 		{Path: "intents/vision/x.yaml", Why: "x"},
 		{Tenant: "bio", Why: "t"},
+		{Cluster: "rome", Why: "clusters/rome.yaml:1:1: no"},
 		{Tenant: "vision", Intent: "gets", Why: "clusters/rome.yaml:1:1: no"},
 		{Tenant: "vision", Intent: "gives", Why: "clusters/rome.yaml:1:1: no"},
 	}
