@@ -163,7 +163,8 @@ const (
 	// falls below by loss is kept (package place).
 	RulesMinReplicas = 23
 	// RulesEndNamed: of what ends at one instant, what makes room where an intent is expected to
-	// be placed is named, and no more the last by name (package explain).
+	// be placed is named, and no more the last by name (package explain); a consumer whose file
+	// cannot be read is refused as that, and not as unknown (package settle).
 	RulesEndNamed = 23
 	// RulesConditionsMade: making what a condition is evaluated by counts against
 	// limits.conditions (package settle).

@@ -13,7 +13,7 @@ type wording struct {
 // replicas and intents are to each other, of cards and of money.
 var wordings = map[string]wording{
 	ReqSelf:               {"is the consumer itself", false},
-	ReqRole:               {"is on a cluster that is unknown, has an unreadable file, or is no provider", false},
+	ReqRole:               {"is on a cluster that is unknown or no provider", false},
 	ReqSilent:             {"is on a provider that is not heard", true},
 	ReqLost:               {"is on a provider that is lost", true},
 	ReqWithdrawn:          {"is no longer offered", true},

@@ -150,7 +150,7 @@ func (r *Settler) Unfit(j *draft.Job) (code, why string) {
 		return lifecycle.CodeConsumer, "it names no consumer and its tenant has none: set spec.consumer"
 	case !slices.Contains(j.Tenant.Spec.Consumers, j.Consumer):
 		return lifecycle.CodeConsumer, "tenant " + j.TenantName + " may not have capacity in " + j.Consumer + ": its consumers are " + strings.Join(j.Tenant.Spec.Consumers, ", ")
-	case c == nil && r.Frozen.Cluster(j.Consumer) != "":
+	case c == nil && r.Frozen.Cluster(j.Consumer) != "" && r.By(draft.RulesEndNamed):
 		return lifecycle.CodeConsumer, "the file of cluster " + j.Consumer + " cannot be read: " + r.Frozen.Cluster(j.Consumer)
 	case c == nil:
 		return lifecycle.CodeConsumer, "cluster " + j.Consumer + " is unknown: add clusters/" + j.Consumer + ".yaml with the role consumer"
