@@ -78,12 +78,20 @@ func contractRank(r *ContractRow) int {
 		return 0
 	case r.Phase == v1alpha1.PhaseReleasing && len(r.Blockers) > 0:
 		return 1
+	case NeedsLook(r.Phase, r.Reason):
+		return 2
 	case r.booked():
-		return 3
-	case !r.Held:
 		return 4
+	case !r.Held:
+		return 5
 	}
-	return 2
+	return 3
+}
+
+// NeedsLook reports whether people should look at a contract: it is charged and has a
+// reason why it is not well, not Active yet or cannot be reached, or it is being released.
+func NeedsLook(p v1alpha1.Phase, reason string) bool {
+	return p == v1alpha1.PhaseDegraded || p == v1alpha1.PhaseReleasing || p.Charged() && reason != ""
 }
 
 // booked: its term has not begun, and its capacity is sold from then on.
