@@ -91,7 +91,7 @@ func auditPage(c *call) (any, error) {
 			row.State = verified
 		}
 		k, ok := c.model.Seen(c.sight, all[i])
-		if !ok || c.query.State != "" && c.query.State != "all" && !strings.EqualFold(c.query.State, row.State) {
+		if !ok || c.query.State != "" && !strings.EqualFold(c.query.State, "all") && !strings.EqualFold(c.query.State, row.State) {
 			continue
 		}
 		row.Commit = k

@@ -21,7 +21,7 @@ func (u *UI) costCSV(w http.ResponseWriter, r *http.Request) {
 	c.query.Page, c.query.Size = 1, math.MaxInt32
 	p, err := c.model.Cost(c.sight, c.query)
 	if err != nil {
-		u.refuse(w, r, &problem{http.StatusBadRequest, "BadQuery", err.Error()})
+		u.refuse(w, r, badQuery(err))
 		return
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")

@@ -177,7 +177,7 @@ func marked(text string) template.HTML {
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) }, "marked": marked,
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "axis": axis, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "states": view.States, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "axis": axis, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory":  func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":     func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },

@@ -431,7 +431,7 @@ func TestCostExport(t *testing.T) {
 		t.Errorf("to a member of nlp:\n%s", text)
 	}
 	d.look(view.Viewer{All: true})
-	page := d.get(t, "/ui/cost?by=contract&month=all&q=vision-train&x=%26").Body.String()
+	page := d.get(t, "/ui/cost?by=contract&month=all&q=vision-train").Body.String()
 	_, link, _ := strings.Cut(page, `href="/api/ui/cost.csv?`)
 	link, _, _ = strings.Cut(link, `"`)
 	if rows, err = csv.NewReader(d.get(t, "/api/ui/cost.csv?"+html.UnescapeString(link)).Body).ReadAll(); err != nil || len(rows) != 2 || !strings.HasPrefix(rows[1][0], "vision-train") {

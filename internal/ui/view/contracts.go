@@ -102,7 +102,7 @@ func (r *ContractRow) booked() bool { return r.Phase == v1alpha1.PhaseBooked }
 func (m *Model) Contracts(s Sight, q Query) List[ContractRow] {
 	text := strings.ToLower(q.Text)
 	return listOf(m.contracts, q, func(r *ContractRow) bool {
-		return s.Of(r.Tenant) && (q.State == "all" || q.State == "" && (r.Held || r.booked()) || strings.EqualFold(q.State, string(r.Phase))) &&
+		return s.Of(r.Tenant) && (strings.EqualFold(q.State, allStates) || q.State == "" && (r.Held || r.booked()) || strings.EqualFold(q.State, string(r.Phase))) &&
 			(q.Tenant == "" || q.Tenant == r.Tenant) && (q.Provider == "" || q.Provider == r.Provider) && (q.Consumer == "" || q.Consumer == r.Consumer) &&
 			has(text, r.Name, r.Tenant, r.Intent, r.Provider+"/"+r.Flavor, r.Consumer, r.Model, string(r.Phase), r.Reason)
 	})
