@@ -117,7 +117,7 @@ func (e *enroller) handle(ctx context.Context, k knock) {
 	cluster, now := k.cluster, e.now()
 	if !e.pace.AllowN(now, 1) {
 		e.settle(cluster, func(c *candidate) { c.next = now.Add(proposalRetry) })
-		e.log.Warn("too many clusters ask to be enrolled; this one waits", "cluster", cluster, "at most an hour", proposalsAnHour)
+		e.log.Warn("too many clusters ask to be enrolled; this one waits", "cluster", cluster, "mostPerHour", proposalsAnHour)
 		return
 	}
 	made, err := e.propose(ctx, gitrepo.Proposal{

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
+	"github.com/fleetbroker/fleetbroker/internal/cli/top"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -119,6 +120,13 @@ func stated(o *model.Offer) *model.Offer {
 	as := *o
 	as.State, as.Since, as.GraceEnds, as.Static = state, since, graceEnds, false
 	return &as
+}
+
+// shown is what was gathered as the dashboard's pages are made of it, without a daemon;
+// at is the ledger's commit.
+func (g *gathered) shown(at tree.Hash) *view.Snapshot {
+	w := g.world()
+	return top.Snapshot(view.Snapshot{Ledger: at, Fleet: g.fleet, Contracts: g.ledger, World: &w, Plan: &planner.Plan{}})
 }
 
 // world is the planner's.

@@ -51,7 +51,8 @@ func howRun(ctx context.Context, o explainOptions, kind string) error {
 	g := in.facts().HowTo(tenant, name, kind)
 	if o.output == "manifest" {
 		if g.Manifest == "" {
-			return hinted(fmt.Errorf("%s has no manifest yet: %s", g.Intent, g.Steps[0].Text), "fleetbroker how "+g.Intent)
+			why := g.Missing()
+			return hinted(fmt.Errorf("%s has no manifest yet: %s", g.Intent, strings.TrimSuffix(why.Text, ".")), why.Commands...)
 		}
 		_, err := fmt.Fprint(o.streams.Out, g.Manifest)
 		return err

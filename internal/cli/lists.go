@@ -9,6 +9,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
@@ -187,35 +188,27 @@ func getClusters(in *gathered, o getOptions) (*tables.Table, any) {
 	for _, c := range in.conditions() {
 		conditions[c.Provider] = append(conditions[c.Provider], c)
 	}
-	flavors, silent := map[string]int{}, map[string]v1alpha1.Time{}
+	silent, rows := map[string]v1alpha1.Time{}, map[string]view.ProviderRow{}
 	for _, offer := range in.offers {
-		flavors[offer.Flavor.Metadata.Namespace]++
 		silent[offer.Flavor.Metadata.Namespace] = offer.Since
 	}
+	for _, r := range view.Clusters(in.shown(tree.Hash{}), in.books, in.now.Time) {
+		rows[r.Name] = r
+	}
 	for _, name := range sortedNames(in.fleet.Clusters) {
-		c := in.fleet.Clusters[name]
+		c, r := in.fleet.Clusters[name], rows[name]
 		if !o.wanted("", name) {
 			continue
 		}
 		objects = append(objects, listedCluster{c, conditions[name]})
-		state := "Ready"
-		if c.Spec.Cordon {
-			state = "Cordoned"
-		}
-		if !c.Spec.Drain.IsZero() {
-			state = "Draining until " + t.Until(c.Spec.Drain).Text
+		state := r.State
+		if state == "Draining" {
+			state += " until " + t.Until(r.Since).Text
 		}
 		for _, c := range conditions[name] {
 			state += ", " + c.Type
 		}
-		delivery := "-"
-		if c.HasRole("consumer") {
-			if delivery = c.Spec.Delivery; delivery == "" {
-				delivery = in.fleet.Policy.Defaults.Delivery
-			}
-		}
-		t.Row(name, strings.Join(c.Spec.Roles, ","), c.Spec.Location.Region, c.Spec.Location.Country, delivery,
-			flavors[name], len(in.ledger.HeldBy(name)), len(in.ledger.Consumer(name)), state, t.Age(silent[name]))
+		t.Row(name, strings.Join(r.Roles, ","), c.Spec.Location.Region, c.Spec.Location.Country, tables.Dash(r.Delivery), r.Flavors, r.Gives, r.Gets, state, t.Age(silent[name]))
 	}
 	return t, tables.Listed(t, objects)
 }

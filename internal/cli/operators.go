@@ -48,6 +48,7 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if handle.Guard, err = server.NewGuard(config, &d.revocations, o.streams.Now, d.log); err != nil {
 			return port, err
 		}
+		handle.Guard.Show = d.signIn(board).Show
 		if handle.Guard.Login, err = o.login.Open(d.signIn(board)); err != nil {
 			return port, usagef("%v", err)
 		}

@@ -404,7 +404,7 @@ func (d *daemon) revoke(crl []byte) error {
 		return err
 	}
 	if n := d.revocations.Len(); n != before || cut > 0 {
-		d.log.Info("certificates are revoked", "certificates", n, "connections cut", cut)
+		d.log.Info("certificates are revoked", "certificates", n, "connectionsCut", cut)
 	}
 	if why := d.revocations.Overdue(d.now()); why != "" {
 		d.log.Warn("the list of revoked certificates is old; it stays in force", "why", why)

@@ -176,9 +176,12 @@ func (o *simulateOptions) check() error {
 	if err := oneOf("queue", o.run.Queue, "wait", "fail"); err != nil {
 		return err
 	}
-	for _, n := range append([]int{o.run.Clusters}, o.growth...) {
-		if n < 0 || n > 10_000 {
-			return usagef("%d clusters: want 1 to 10000", n)
+	if n := o.run.Clusters; n < 0 || n > 10_000 {
+		return usagef("--clusters %d: want 1 to 10000, or 0 to take the offers as they are", n)
+	}
+	for _, n := range o.growth {
+		if n < 1 || n > 10_000 {
+			return usagef("--growth %d: want 1 to 10000 clusters", n)
 		}
 	}
 	if !(o.run.Load >= 0 && o.run.Load <= 1000) {

@@ -181,7 +181,7 @@ func (g *gathered) page(ctx context.Context, kubeconfigs access.Kubeconfigs) *pa
 	p.Limits = g.beyondLimits()
 	for c := range g.ledger.Contracts() {
 		p.Phases[string(c.Status.Phase)]++
-		if c.Status.Phase == v1alpha1.PhaseReleasing || c.Status.Phase.Charged() && c.Status.Reason != "" {
+		if view.NeedsLook(c.Status.Phase, c.Status.Reason) {
 			p.Troubled = append(p.Troubled, trouble{c.Metadata.Name, c.Metadata.Namespace, c.Status.Phase, c.Status.Since, c.Status.Reason, c.Status.Message, c.Status.Why()})
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,39 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
+
+// `get clusters` shows the state that the dashboard and `top` show: a consumer that is not
+// reached is not Ready.
+func TestGetClusters_ShowsWhatTheDashboardShows(t *testing.T) {
+	noon := v1alpha1.TimeOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	c := &v1alpha1.Contract{Metadata: v1alpha1.Metadata{Name: "a", Namespace: "vision"}}
+	c.Spec.Intent.Name, c.Spec.Consumer, c.Spec.Provider, c.Spec.Term = "llm", "rome", "paris", v1alpha1.Term{Start: noon}
+	ledger.Begin(c, ledger.Reason{Code: ledger.DegradedConsumerUnreachable}, noon)
+	cluster := func(name, role string) *v1alpha1.Cluster {
+		out := &v1alpha1.Cluster{Metadata: v1alpha1.Metadata{Name: name}}
+		out.Spec.Roles = []string{role}
+		return out
+	}
+	clusters := map[string]*v1alpha1.Cluster{"rome": cluster("rome", "consumer"), "oslo": cluster("oslo", "consumer"), "paris": cluster("paris", "provider")}
+	clusters["oslo"].Spec.Cordon = true
+	g := &gathered{
+		src: &source{}, now: noon, fleet: &fleet.Fleet{Policy: &v1alpha1.FleetSpec{Currency: "EUR"}, Clusters: clusters},
+		ledger: ledger.Empty().With(ledger.Changes{Contracts: []model.Change{{After: c}}}),
+	}
+	if err := g.value(); err != nil {
+		t.Fatal(err)
+	}
+	table, _ := getClusters(g, getOptions{})
+	var out strings.Builder
+	if err := table.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for name, state := range map[string]string{"rome": "Unreachable", "oslo": "Cordoned", "paris": "Unreported"} {
+		if !regexp.MustCompile(`(?m)^` + name + `\s.*\s` + state + `\s`).MatchString(out.String()) {
+			t.Errorf("%s is not %s:\n%s", name, state, out.String())
+		}
+	}
+}
 
 // The page says since when an intent is frozen, what it holds, and from when on
 // what of that has no end counts as preemptible.

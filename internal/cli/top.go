@@ -12,8 +12,6 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/cli/top"
-	"github.com/fleetbroker/fleetbroker/internal/planner"
-	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
 type topOptions struct {
@@ -84,8 +82,7 @@ func (o *topOptions) picture(ctx context.Context, s Streams) (*top.Picture, erro
 		var said strings.Builder // a terminal is redrawn: what is said beside the picture would be gone at once
 		s.Err = &said
 		if in, err = offline.gather(ctx, src, s); err == nil {
-			w := in.world()
-			return top.Of(top.Snapshot(view.Snapshot{Ledger: o.looked.commit, Fleet: in.fleet, Contracts: in.ledger, World: &w, Plan: &planner.Plan{}}), in.now.Time, from, said.String())
+			return top.Of(in.shown(o.looked.commit), in.now.Time, from, said.String())
 		}
 	}
 	if silent != nil {

@@ -83,7 +83,7 @@ func (o *runOptions) awaitRepo(ctx context.Context, log *slog.Logger) (err error
 		if !errors.As(asked, &away) || ctx.Err() != nil {
 			return asked
 		}
-		log.Error("cannot read the fleet repo; the daemon waits and is not ready", "error", asked, "again in", pause)
+		log.Error("cannot read the fleet repo; the daemon waits and is not ready", "error", asked, "retryIn", pause)
 		why.Store(&asked)
 		if err := serve(); err != nil {
 			return err

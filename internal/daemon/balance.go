@@ -51,7 +51,7 @@ func Balance(ctx context.Context, own func() int, others func() map[string]int, 
 		have, theirs := own(), others()
 		if most := excess(have, theirs); most > 0 {
 			if n := shed(most); n > 0 {
-				log.Info("agents' connections are given away, because other replicas have far fewer", "connections", have, "given away", n, "others", theirs)
+				log.Info("agents' connections are given away, because other replicas have far fewer", "connections", have, "givenAway", n, "others", theirs)
 			}
 		}
 	}

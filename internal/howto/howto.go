@@ -42,7 +42,7 @@ type Input struct {
 type Guide struct {
 	Intent   string `json:"intent"`
 	Consumer string `json:"consumer,omitempty"`
-	// Ready: pods can run now.
+	// Ready: pods can run now, in one of Namespaces.
 	Ready bool `json:"ready"`
 	// Contracts that hold capacity.
 	Contracts []string `json:"contracts"`
@@ -63,6 +63,19 @@ type Step struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
+// deploy titles the step that says how to deploy, or why nothing can be deployed.
+const deploy = "Deploy"
+
+// Missing is the step that says why there is no manifest yet, and what to do about it.
+func (g *Guide) Missing() Step {
+	for i := range g.Steps {
+		if g.Steps[i].Title == deploy {
+			return g.Steps[i]
+		}
+	}
+	return g.Steps[0]
+}
+
 // Of makes the guide of an intent.
 func Of(in Input) *Guide {
 	in.Kind = cmp.Or(in.Kind, Job)
@@ -81,6 +94,7 @@ func Of(in Input) *Guide {
 	for _, ns := range namespaces(in, held) {
 		g.Namespaces = append(g.Namespaces, ns.Name)
 	}
+	g.Ready = g.Ready && len(g.Namespaces) > 0
 	if len(held) > 0 {
 		g.Manifest = Manifest(in.Kind, held)
 	}
@@ -89,7 +103,7 @@ func Of(in Input) *Guide {
 	case g.Manifest != "":
 		g.Steps = append(g.Steps, running(in, g, held)...)
 	case len(g.Nodes) > 0:
-		g.Steps = append(g.Steps, Step{Title: "Deploy", Text: "No namespace may use it: name one under `offload.namespaces` in its file, by pull request."})
+		g.Steps = append(g.Steps, Step{Title: deploy, Text: "No namespace may use it: name one under `offload.namespaces` in its file, by pull request."})
 	}
 	g.Steps = append(g.Steps, costs(in, held), ends(in, held))
 	return g
@@ -142,7 +156,7 @@ func where(in Input, g *Guide, held []*v1alpha1.Contract) Step {
 	}
 	s.Text = fmt.Sprintf("It holds %s on %s, of which %d %s ready: nodes of cluster %s by the contracts' names.",
 		count(len(held), "contract"), strings.Join(flavors(held), ", "), active, plural(active, "is", "are"), g.Consumer)
-	if active == 0 {
+	if active == 0 && len(g.Namespaces) > 0 {
 		s.Text += " Pods wait until it is ready, so that you may deploy now."
 	}
 	s.Commands = []string{context(g) + "get nodes " + strings.Join(g.Nodes, " ")}
@@ -166,15 +180,15 @@ func why(in Input) string {
 func running(in Input, g *Guide, held []*v1alpha1.Contract) []Step {
 	kubectl := context(g) + "-n " + g.Namespaces[0] + " "
 	object := strings.ToLower(in.Kind) + "/" + in.Name
-	deploy := Step{
-		Title: "Deploy", Text: fmt.Sprintf("Write your image into the manifest below and apply it in namespace %s. Nothing else is needed: the cluster adds the toleration.", g.Namespaces[0]),
+	first := Step{
+		Title: deploy, Text: fmt.Sprintf("Write your image into the manifest below and apply it in namespace %s. Nothing else is needed: the cluster adds the toleration.", g.Namespaces[0]),
 		Commands: []string{fmt.Sprintf("fleetbroker how %s --kind %s -o manifest > %s.yaml", g.Intent, in.Kind, in.Name), context(g) + "apply -f " + in.Name + ".yaml"},
 	}
 	if local(held[0]) {
-		deploy.Text += " The namespace may run pods at home too: what asks for no card may stay there (`podOffloadingStrategy: Remote` in the intent forbids it)."
+		first.Text += " The namespace may run pods at home too: what asks for no card may stay there (`podOffloadingStrategy: Remote` in the intent forbids it)."
 	}
 	return []Step{
-		deploy,
+		first,
 		{
 			Title: "See it run", Text: "The column NODE shows the contract's name. A pod that stays Pending says why in its events.",
 			Commands: []string{kubectl + "get pods -o wide", kubectl + "describe pod -l app=" + in.Name},

@@ -64,8 +64,10 @@ func TestGuides(t *testing.T) {
 		"reserved": {Spec: spec, Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Reserved", open))},
 		"active": {Spec: spec, Consumer: "rome", Kind: howto.Deployment, Contracts: contracts(t,
 			contract("vision-train-1", "Active", `, end: "2026-12-01T12:00:00Z"`+open), contract("vision-train-0", "Active", open), contract("vision-train-9", "Released", open))},
-		"reserve":    {Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Reserved", "}\n  stage: reserve"))},
-		"no-offload": {Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Active", "}"))},
+		"reserve": {Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Reserved", "}\n  stage: reserve"))},
+		// Nobody may deploy before a namespace is named, whether it is ready or not.
+		"no-offload-reserved": {Spec: &v1alpha1.IntentSpec{}, Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Reserved", "}"))},
+		"no-offload":          {Consumer: "rome", Contracts: contracts(t, contract("vision-train-0", "Active", "}"))},
 	} {
 		in.Tenant, in.Name, in.Currency = "vision", "train", "EUR"
 		in.Hourly = v1alpha1.DecimalFromInt(int64(12 * len(in.Contracts)))
@@ -88,6 +90,24 @@ func TestGuides(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// Where there is no manifest, the guide names what is missing, and is not ready.
+func TestGuide_WithoutManifest(t *testing.T) {
+	for name, c := range map[string]struct {
+		held []*v1alpha1.Contract
+		want string
+	}{
+		"nothing held":          {nil, "It holds nothing yet"},
+		"stage reserve":         {contracts(t, contract("vision-train-0", "Reserved", "}\n  stage: reserve")), "Set `stage: peer`"},
+		"no namespace":          {contracts(t, contract("vision-train-0", "Active", "}")), "name one under `offload.namespaces`"},
+		"no namespace reserved": {contracts(t, contract("vision-train-0", "Reserved", "}")), "name one under `offload.namespaces`"},
+	} {
+		g := howto.Of(howto.Input{Tenant: "vision", Name: "train", Currency: "EUR", Spec: &v1alpha1.IntentSpec{}, Contracts: c.held})
+		if got := g.Missing().Text; g.Manifest != "" || g.Ready || !strings.Contains(got, c.want) {
+			t.Errorf("%s: ready %v, manifest %q, missing %q; want %q", name, g.Ready, g.Manifest, got, c.want)
+		}
 	}
 }
 

@@ -77,25 +77,22 @@ func readBase(root *os.Root, name string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// putBase writes the files as they are generated: the same files, the same bytes.
-func putBase(root *os.Root, name string, files map[string][]byte) error {
+// pack is the file with the files as they are generated: the same files, the same bytes.
+func pack(name string, files map[string][]byte) ([]byte, error) {
 	text, err := json.Marshal(files)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
 	if _, err = z.Write(text); err == nil {
 		err = z.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return nil, fmt.Errorf("write %s: %w", name, err)
 	}
-	if have, _, err := read(root, name); err == nil && bytes.Equal(have, packed.Bytes()) {
-		return nil
-	}
-	return put(root, name, packed.Bytes())
+	return packed.Bytes(), nil
 }

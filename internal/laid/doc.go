@@ -20,7 +20,9 @@
 //     is merged: the newer version takes its place, as a conflict, and no change is lost.
 //   - A file that is no longer generated is removed, unless it was edited.
 //   - Nothing outside of the directory is read or written, whatever links are in it.
-//   - The lock is written last, and each file at once: after a crash the next run finds
+//   - What is to be done is found out, and each new file is written next to the one that it
+//     replaces, before any takes its place: an error leaves every file as it was.
+//   - The lock takes its place after all other files, and each file at once: after a crash the next run finds
 //     files of the new version and an old lock, and takes them for unedited. (After a crash of
 //     Merge what was merged already is reported as a conflict.)
 //

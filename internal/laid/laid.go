@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/strictjson"
 )
 
 // format of the lock file. A program refuses a newer one.
@@ -94,7 +96,7 @@ func readLock(root *os.Root, name string) (lock Lock, found bool, err error) {
 		return Lock{}, false, err
 	}
 	if err := yaml.Unmarshal(b, &lock); err != nil {
-		return Lock{}, false, fmt.Errorf("read %s: %w; take it from the repository's history", name, err)
+		return Lock{}, false, fmt.Errorf("read %s: it is damaged: %w; take it from the repository's history", name, damage(err))
 	}
 	if lock.Format > format {
 		return Lock{}, false, fmt.Errorf("%s has format %d, written by fleetbroker %s, and this program knows formats up to %d: use that version or a newer one", name, lock.Format, lock.Version, format)
@@ -103,6 +105,17 @@ func readLock(root *os.Root, name string) (lock Lock, found bool, err error) {
 		return Lock{}, false, fmt.Errorf("%s has no format: it is not a lock of fleetbroker's, or is damaged; take it from the repository's history", name)
 	}
 	return lock, true, nil
+}
+
+// damage is why a lock cannot be read, in words: which field has what, or where it is no YAML.
+func damage(err error) error {
+	if words := strictjson.Words(err); words.Error() != err.Error() {
+		return words
+	}
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
+		err = cause
+	}
+	return err
 }
 
 // Write brings the files of dir to those given, by slash-separated path, and the lock
@@ -138,43 +151,119 @@ func lay(dir, lockName, baseName string, files map[string][]byte, version string
 			return out, err
 		}
 	}
+	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.file(name, files[name]); err != nil {
-			return out, err
-		}
+		wrong = append(wrong, w.file(name, files[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(old.Files)) {
 		if _, still := files[name]; !still {
-			if err := w.gone(name); err != nil {
-				return out, err
-			}
+			wrong = append(wrong, w.gone(name))
 		}
 	}
+	w.people = len(w.puts)
 	if baseName != "" {
-		if err := putBase(root, baseName, files); err != nil {
-			return out, err
-		}
+		packed, err := pack(baseName, files)
+		wrong = append(wrong, err, w.replace(baseName, packed))
 	}
 	text, err := yaml.Marshal(w.lock)
 	if err != nil {
-		return out, fmt.Errorf("write %s: %w", lockName, err)
+		wrong = append(wrong, fmt.Errorf("write %s: %w", lockName, err))
 	}
 	text = append([]byte("# What fleetbroker wrote here, so that an update sees what people edited. Commit it; do not edit it.\n"), text...)
-	if have, _, err := read(root, lockName); err == nil && bytes.Equal(have, text) {
-		return out, nil
+	if err := all(append(wrong, w.replace(lockName, text))); err != nil {
+		return Outcome{}, err
 	}
-	return out, put(root, lockName, text)
+	if err := w.apply(); err != nil {
+		return Outcome{}, err
+	}
+	return out, nil
 }
 
+// all are errors in one line, nil for none.
+func all(errs []error) (err error) {
+	for _, next := range errs {
+		switch {
+		case err == nil:
+			err = next
+		case next != nil:
+			err = fmt.Errorf("%w; %w", err, next)
+		}
+	}
+	return err
+}
+
+// writer finds out what is to be written and removed, and changes nothing before apply.
 type writer struct {
 	root *os.Root
 	old  map[string]string
 	base map[string][]byte // files as they were generated the last time, where they are kept
 	lock Lock
 	out  *Outcome
+
+	puts    []file // in the order in which they are written
+	people  int    // so many of them, the first, are not our own
+	removes []string
 }
 
-// file writes one file, or leaves it and says why.
+// file is one that is to be written; temp has its content when it is staged.
+type file struct {
+	name, temp string
+	content    []byte
+}
+
+func (w *writer) put(name string, content []byte) {
+	w.puts = append(w.puts, file{name: name, content: content})
+}
+
+// replace is put for a file of our own, which nobody edits, where it has another content.
+func (w *writer) replace(name string, content []byte) error {
+	have, found, err := read(w.root, name)
+	if err == nil && !(found && bytes.Equal(have, content)) {
+		w.put(name, content)
+	}
+	return err
+}
+
+// apply writes all new files next to those that they replace, and only when each of them is
+// written puts them in their places: an error before that leaves every file as it was. Those
+// of our own come last, after what is removed.
+func (w *writer) apply() (err error) {
+	defer func() {
+		for i := range w.puts {
+			if temp := w.puts[i].temp; err != nil && temp != "" {
+				_ = w.root.Remove(temp) // there is none where it has taken its place
+			}
+		}
+	}()
+	for i := range w.puts {
+		if err := w.puts[i].stage(w.root); err != nil {
+			return err
+		}
+	}
+	if err := w.place(w.puts[:w.people]); err != nil {
+		return err
+	}
+	for _, name := range w.removes {
+		if err := w.root.Remove(name); err != nil {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+		for at := path.Dir(name); at != "." && w.root.Remove(at) == nil; at = path.Dir(at) { // an empty directory
+		}
+	}
+	return w.place(w.puts[w.people:])
+}
+
+// place puts staged files in their places.
+func (w *writer) place(staged []file) error {
+	for _, f := range staged {
+		if err := w.root.Rename(f.temp, f.name); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// file finds out whether one file is written, or left and why.
 func (w *writer) file(name string, content []byte) error {
 	have, found, err := read(w.root, name)
 	if err != nil {
@@ -191,7 +280,8 @@ func (w *writer) file(name string, content []byte) error {
 		return nil
 	case !found || w.old[name] == digest(have):
 		w.out.Written = append(w.out.Written, name)
-		return put(w.root, name, content)
+		w.put(name, content)
+		return nil
 	case w.old[name] == want:
 		w.out.Edited = append(w.out.Edited, name)
 		if kept := w.old[name+suffix]; kept != "" {
@@ -214,17 +304,19 @@ func (w *writer) file(name string, content []byte) error {
 			return nil
 		}
 		w.out.Merged = append(w.out.Merged, name)
-		return put(w.root, name, merged)
+		w.put(name, merged)
+		return nil
 	}
 	w.out.Conflicts = append(w.out.Conflicts, name)
 	if found && !bytes.Equal(beside, content) && w.old[name+suffix] != digest(beside) {
 		return fmt.Errorf("%s has a new version, and %s was edited: merge it into %[1]s, delete it, and try again", name, name+suffix)
 	}
 	w.lock.Files[name+suffix] = want
-	return put(w.root, name+suffix, content)
+	w.put(name+suffix, content)
+	return nil
 }
 
-// gone removes a file that is no longer generated.
+// gone finds out whether to remove a file that is no longer generated.
 func (w *writer) gone(name string) error {
 	if w.lock.Files[name] != "" {
 		return nil // NAME.new of this run
@@ -241,12 +333,7 @@ func (w *writer) gone(name string) error {
 		slices.Sort(w.out.Edited)
 		return nil
 	}
-	w.out.Removed = append(w.out.Removed, name)
-	if err := w.root.Remove(name); err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
-	}
-	for at := path.Dir(name); at != "." && w.root.Remove(at) == nil; at = path.Dir(at) { // an empty directory
-	}
+	w.out.Removed, w.removes = append(w.out.Removed, name), append(w.removes, name)
 	return nil
 }
 
@@ -268,22 +355,19 @@ func read(root *os.Root, name string) (content []byte, found bool, err error) {
 	return content, true, nil
 }
 
-// put makes a file what content is, at once.
-func put(root *os.Root, name string, content []byte) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+// stage writes the file's content next to it.
+func (f *file) stage(root *os.Root) error {
+	if err := root.MkdirAll(path.Dir(f.name), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", f.name, err)
 	}
-	temp := name + "." + rand.Text() + ".tmp"
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f.temp = f.name + "." + rand.Text() + ".tmp"
+	to, err := root.OpenFile(f.temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", f.name, err)
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(temp, name)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", name, err), root.Remove(temp))
+	_, err = to.Write(f.content)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", f.name, err)
 	}
 	return nil
 }

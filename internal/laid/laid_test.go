@@ -133,6 +133,71 @@ func TestWrite_Refuses(t *testing.T) {
 	}
 }
 
+// An update that cannot write one file writes none: all are of the version before, with
+// their lock, and all that is in the way is named.
+func TestWrite_AllOrNothing(t *testing.T) {
+	before := map[string]string{"a": "1", "d/b": "1", "z": "1"}
+	for name, c := range map[string]struct {
+		people map[string]string
+		files  map[string]string
+		want   []string
+	}{
+		"an edited new version, at the end": {map[string]string{"z": "mine", "z.new": "half merged"}, map[string]string{"a": "2", "z": "2"}, []string{"z.new was edited"}},
+		"a file where a directory goes":     {map[string]string{"e": "mine"}, map[string]string{"a": "2", "d/b": "2", "e/c": "2"}, []string{"e/c"}},
+		"two of them":                       {map[string]string{"z": "mine", "z.new": "half merged", "a": "mine", "a.new": "half merged"}, map[string]string{"a": "2", "d/b": "2", "z": "2"}, []string{"a.new was edited", "z.new was edited"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := write(dir, before); err != nil {
+				t.Fatal(err)
+			}
+			do(t, dir, c.people)
+			was := contents(t, dir)
+			out, err := write(dir, c.files)
+			for _, want := range c.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+			if is := contents(t, dir); !reflect.DeepEqual(is, was) || !reflect.DeepEqual(out, Outcome{}) {
+				t.Errorf("it reports %+v and left %q, want %q", out, is, was)
+			}
+		})
+	}
+}
+
+// contents are all files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		out[path] = string(b)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A damaged lock is named with its field, and not with Go's types.
+func TestRead_ADamagedLock(t *testing.T) {
+	for text, want := range map[string]string{
+		"format: x\n":           `read .lock: it is damaged: format: it is a string; write a whole number, without quotes; take it from the repository's history`,
+		"format: 1\nfiles: 3\n": `files: it is a number; write an object`,
+		"{":                     `it is damaged: yaml: line 1: `,
+	} {
+		dir := t.TempDir()
+		do(t, dir, map[string]string{lock: text})
+		if _, _, err := Read(dir, lock); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	if _, found, err := Read(filepath.Join(dir, "none"), lock); found || err != nil {

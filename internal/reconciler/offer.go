@@ -227,10 +227,10 @@ func (r *Reconciler) mergeOffer(ctx context.Context, c gitrepo.Commit) (bool, er
 	err := r.opts.PullRequests.Merge(ctx, r.offered.pull.Number, forge.Merge{Head: c.Hash.String(), Method: forge.MergeCommit})
 	switch {
 	case err == nil:
-		r.opts.Log.InfoContext(ctx, "merged", "pull request", r.offered.pull.URL, "commit", c.Hash.Short())
+		r.opts.Log.InfoContext(ctx, "merged", "pullRequest", r.offered.pull.URL, "commit", c.Hash.Short())
 		return true, nil
 	case errors.Is(err, forge.ErrNotReady):
-		r.once.Log.Warn("the pull request with decisions waits", "pull request", r.offered.pull.URL, "commit", c.Hash.Short(), "error", err)
+		r.once.Log.Warn("the pull request with decisions waits", "pullRequest", r.offered.pull.URL, "commit", c.Hash.Short(), "error", err)
 		return false, nil
 	case errors.Is(err, forge.ErrMoved):
 		r.offered = offered{}
@@ -264,7 +264,7 @@ func (r *Reconciler) withdraw(ctx context.Context, in *inputs) error {
 		if err := r.opts.PullRequests.Close(ctx, pr.Number); err != nil {
 			return fmt.Errorf("close the pull request %s: %w", pr.URL, err)
 		}
-		r.opts.Log.InfoContext(ctx, "closed: nothing is left to decide", "pull request", pr.URL)
+		r.opts.Log.InfoContext(ctx, "closed: nothing is left to decide", "pullRequest", pr.URL)
 	}
 	r.offered = offered{}
 	return r.opts.Repo.Withdraw(ctx)

@@ -37,6 +37,8 @@ type Guard struct {
 	authorizer    authorizer.Authorizer
 	// Login lets people in to the dashboard, and to it alone; nil for nobody.
 	Login *login.Login
+	// Show writes a page for people who are not let in; nil answers them in JSON.
+	Show func(http.ResponseWriter, *http.Request, login.Page)
 }
 
 // How long the API server's word is taken for: a token that was revoked works
@@ -113,7 +115,7 @@ func (g *Guard) protect(next http.Handler) http.Handler {
 			g.certified(w, r, next)
 			return
 		}
-		if g.Login != nil && anonymous(r) && dashboardPath(r.URL.Path) {
+		if g.Login != nil && anonymous(r) && login.OnDashboard(r.URL.Path) {
 			g.signedIn(w, r, next)
 			return
 		}
@@ -124,36 +126,35 @@ func (g *Guard) protect(next http.Handler) http.Handler {
 func (g *Guard) certified(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	authenticate(g.revocations, g.now, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id := identityOf(r); id.Role != pki.Operator && id.Role != pki.Reader {
-			refuse(w, http.StatusForbidden, "Forbidden", "the certificate of %s (%s) is not an operator's or reader's", id.Name, id.Role)
+			g.turnAway(w, r, http.StatusForbidden, "Forbidden", "the certificate of %s (%s) is not an operator's or reader's", id.Name, id.Role)
 			return
 		}
 		next.ServeHTTP(w, calledBy(r, Caller{Name: identityOf(r).Name, Identity: "certificate:" + identityOf(r).Name, All: identityOf(r).Role == pki.Operator}))
 	})).ServeHTTP(w, r)
 }
 
-// signedIn lets those through who signed in. Who comes with a browser is asked to.
+// signedIn lets those through who signed in.
 func (g *Guard) signedIn(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if s := g.Login.Session(r); s != nil {
 		next.ServeHTTP(w, calledBy(r, Caller{Name: s.Name, Identity: "oidc:" + s.Subject, Groups: s.Groups, All: g.Login.Everything(s), SignedIn: true}))
 		return
 	}
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		g.Login.Invite(w, r)
-		return
-	}
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	refuse(w, http.StatusUnauthorized, "Unauthorized", "sign in at %s, or show an operator's or reader's certificate or a token of the daemon's cluster", login.LoginPath)
+	g.turnAway(w, r, http.StatusUnauthorized, "Unauthorized", "sign in at %s, or show an operator's or reader's certificate or a token of the daemon's cluster", login.LoginPath)
 }
 
-// dashboardPath reports whether a path is the dashboard's.
-func dashboardPath(path string) bool {
-	return path == "/" || path == "/ui" || strings.HasPrefix(path, "/ui/") || strings.HasPrefix(path, "/api/ui/")
+// turnAway answers who is not let in: people who open the dashboard by a page, others in JSON.
+func (g *Guard) turnAway(w http.ResponseWriter, r *http.Request, status int, reason, format string, args ...any) {
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if !g.Login.TurnAway(g.Show, w, r, status, fmt.Sprintf(format, args...)) {
+		refuse(w, status, reason, format, args...)
+	}
 }
 
 func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if g.authenticator == nil || anonymous(r) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, http.StatusUnauthorized, "Unauthorized", "show an operator's or reader's certificate, or a token of the daemon's cluster")
+		g.turnAway(w, r, http.StatusUnauthorized, "Unauthorized", "show an operator's or reader's certificate, or a token of the daemon's cluster")
 		return
 	}
 	who, ok, err := g.authenticator.AuthenticateRequest(r)
@@ -161,8 +162,7 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 		if err != nil {
 			g.log.Warn("a token could not be reviewed", "error", err)
 		}
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		refuse(w, http.StatusUnauthorized, "Unauthorized", "the daemon's cluster does not know this token")
+		g.turnAway(w, r, http.StatusUnauthorized, "Unauthorized", "the daemon's cluster does not know this token")
 		return
 	}
 	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{
@@ -172,7 +172,7 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 		g.log.Warn("an access could not be reviewed", "user", who.User.GetName(), "error", err)
 	}
 	if decision != authorizer.DecisionAllow {
-		refuse(w, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
+		g.turnAway(w, r, http.StatusForbidden, "Forbidden", "%s may not %s %s: bind it to a ClusterRole with that nonResourceURL", who.User.GetName(), strings.ToLower(r.Method), r.URL.Path)
 		return
 	}
 	next.ServeHTTP(w, calledBy(r, Caller{Name: who.User.GetName(), Identity: "token:" + who.User.GetName(), Groups: who.User.GetGroups(), All: g.mayList(r, who.User)}))
@@ -181,7 +181,7 @@ func (g *Guard) reviewed(w http.ResponseWriter, r *http.Request, next http.Handl
 // mayList reports whether a token's holder sees every tenant on the dashboard: who may
 // list it, and not only get it.
 func (g *Guard) mayList(r *http.Request, who user.Info) bool {
-	if !dashboardPath(r.URL.Path) {
+	if !login.OnDashboard(r.URL.Path) {
 		return false // nobody asks
 	}
 	decision, _, err := g.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{User: who, Verb: "list", Path: "/ui/"})

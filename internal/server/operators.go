@@ -69,12 +69,12 @@ func NewOperators(o Operators) http.Handler {
 			open.ServeHTTP(w, r)
 			return
 		}
-		if o.Guard != nil && o.Guard.Login != nil {
+		if o.Guard != nil {
 			switch path := r.URL.Path; {
 			case o.Guard.Login.Serves(path):
 				o.Guard.Login.ServeHTTP(w, r)
 				return
-			case r.Method == http.MethodGet && strings.HasPrefix(path, assetsPath): // files of the program, which the page to sign in has too
+			case r.Method == http.MethodGet && strings.HasPrefix(path, assetsPath): // files of the program, which pages for those who are not let in have too
 				open.ServeHTTP(w, r)
 				return
 			}

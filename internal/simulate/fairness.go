@@ -58,8 +58,9 @@ func (e *engine) fairness(end int64, spent map[string]int64) Fairness {
 		share(use.cpuSeconds, m.allCPU)
 		share(use.memSeconds, m.allMem)
 		if s.asked > 0 {
-			t.Service = round4(min(use.gpuSeconds/s.asked, 1))
-			service = append(service, t.Service)
+			got := round4(min(use.gpuSeconds/s.asked, 1))
+			t.Service = &got
+			service = append(service, got)
 		}
 		if s.wantsMore {
 			shares = append(shares, t.DominantShare)

@@ -134,12 +134,13 @@ type Fairness struct {
 
 // TenantOutcome is what one tenant got.
 type TenantOutcome struct {
-	Tenant        string      `json:"tenant"`
-	Arrived       int         `json:"arrived"`
-	Placed        int         `json:"placed"`
-	AskedGPUHours float64     `json:"askedGPUHours"`
-	GotGPUHours   float64     `json:"gotGPUHours"`
-	Service       float64     `json:"service"`
+	Tenant        string  `json:"tenant"`
+	Arrived       int     `json:"arrived"`
+	Placed        int     `json:"placed"`
+	AskedGPUHours float64 `json:"askedGPUHours"`
+	GotGPUHours   float64 `json:"gotGPUHours"`
+	// Service is GPU-hours got by asked for; absent where none were asked for.
+	Service       *float64    `json:"service,omitempty"`
 	DominantShare float64     `json:"dominantShare"`
 	Wait          Percentiles `json:"wait"`
 	// NeverPlaced of those that arrived, and the Cost of those that were placed.

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/cli/simulated"
+	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 )
@@ -119,6 +121,39 @@ func TestBaselinesAsPublished(t *testing.T) {
 		if o.Placed+o.Refused != o.Arrived || o.Waiting != 0 {
 			t.Errorf("%s: %d placed and %d refused of %d", o.Policy, o.Placed, o.Refused, o.Arrived)
 		}
+	}
+}
+
+// A tenant that asked for no GPU has no service: it got all that it asked for, and 0 % would
+// read as nothing.
+func TestFairness_OfATenantWithoutGPUs(t *testing.T) {
+	r := run(t, simulate.Options{
+		Offers: offers(t, "provider,region,instance_type,gpu_model,gpu_count,gpu_mem_gib,vcpus,mem_gib,price_ondemand_hour,price_spot_hour,currency\ngcp,eu,g2,L4,1,24,8,32,0.7,0.3,USD\n"),
+		Demand: demand(t, "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time,tenant\na,2000,4096,0,0,,0,3600,web\nb,2000,4096,1,1000,L4,0,3600,vision\n"),
+	})
+	got := map[string]*float64{}
+	for _, f := range r.Policies[0].Fairness.Tenants {
+		if f.Placed != 1 {
+			t.Fatalf("%s: %d placed, want 1", f.Tenant, f.Placed)
+		}
+		got[f.Tenant] = f.Service
+	}
+	if got["web"] != nil || got["vision"] == nil || *got["vision"] != 1 {
+		t.Errorf("service: got %v, want none of web and 1 of vision", got)
+	}
+	var text, page bytes.Buffer
+	if err := simulated.Print(&text, tables.View{}, r, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := simulate.HTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "\t0\t0\t-\t") || strings.Count(string(b), `"service"`) != 1 || strings.Contains(page.String(), "<td>0<td>0<td>0.0 %") {
+		t.Errorf("no GPU asked for reads as none got:\n%s\n%s", text.String(), b)
 	}
 }
 

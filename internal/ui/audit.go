@@ -25,7 +25,8 @@ const (
 type AuditRow struct {
 	view.Commit
 
-	// State is Verified, Violates, NotJudged (yet) or TakenAsItIs (where the audit began).
+	// State is Verified (no rule is broken; Signed says whether by a signature or by the
+	// committer's address alone), Violates, NotJudged (yet) or TakenAsItIs (where the audit began).
 	State string `json:"state"`
 	// Violations of the rules of `audit verify`; for those who see all tenants.
 	Violations []audit.Violation `json:"violations,omitempty"`
@@ -91,7 +92,7 @@ func auditPage(c *call) (any, error) {
 			row.State = verified
 		}
 		k, ok := c.model.Seen(c.sight, all[i])
-		if !ok || c.query.State != "" && c.query.State != "all" && !strings.EqualFold(c.query.State, row.State) {
+		if !ok || c.query.State != "" && !strings.EqualFold(c.query.State, "all") && !strings.EqualFold(c.query.State, row.State) {
 			continue
 		}
 		row.Commit = k

@@ -100,6 +100,15 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	text := d.get(t, "/ui/audit").Body.String()
+	unsigned := 0 // they break no rule, and nobody proves whose they are
+	for _, r := range all.Rows.Items {
+		if r.State == "Verified" && !r.Signed {
+			unsigned++
+		}
+	}
+	if got := strings.Count(text, "Verified, unsigned</span>"); unsigned == 0 || got != unsigned || strings.Count(text, ">Verified</span>") != all.Looked-1-unsigned {
+		t.Errorf("%d commits are shown as verified and unsigned, want %d", got, unsigned)
+	}
 	more := len(all.Rows.Items[0].Violations) - 4 // what is folded
 	if want := fmt.Sprintf(`<details id="v-%s"><summary>%d more findings</summary>`, foreign, more); more < 3 || !strings.Contains(text, want) || strings.Count(text, `<p class="reason">`) != more+4 || strings.Count(text, "<details") != strings.Count(text, "</details>") {
 		t.Errorf("%d findings of one commit: the page lacks %s, or some of them", more+4, want)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
@@ -303,6 +306,46 @@ func TestBrowser_Pages(t *testing.T) {
 		if path == "/nothing" { // the browser reports the status itself
 			tab.errors = []string{}
 		}
+		tab.calm(path)
+	}
+}
+
+// TestBrowser_LongNames: the longest names that a fleet may have, without a hyphen to break
+// them at, make no page wider than a phone.
+func TestBrowser_LongNames(t *testing.T) {
+	long := func(begin string, n int) string { return begin + strings.Repeat("x", n-len(begin)) }
+	provider, consumer, flavor, tenant, intent := long("provider", 63), long("consumer", 63), long("flavor", 63), long("tenant", 40), long("intent", 40)
+	b := plantest.New()
+	b.W.FleetName = "acme"
+	b.Provider(provider).Consumer(consumer)
+	b.Offer(provider+"/"+flavor, plantest.Cards("nvidia-h100", 16, "80Gi"), plantest.Costs("2.85"), plantest.In("eu-west-3", "eu-west-3a"))
+	b.Tenant(tenant, consumer, func(s *v1alpha1.TenantSpec) { s.Budget = &v1alpha1.TenantBudget{Monthly: plantest.Money("20000")} })
+	b.Intent(tenant+"/"+intent, plantest.Wants(8, "nvidia-h100"), plantest.For(72*time.Hour))
+	b.Round()
+	b.Deliver()
+	b.Tick(time.Hour).Round()
+	b.Intent(tenant+"/"+long("queued", 40), plantest.Wants(16, "nvidia-h100"))
+	b.Intent(tenant+"/"+long("night", 40), plantest.Wants(2, "nvidia-h100"), windowed)
+	b.Round()
+	d := newDaemon(t)
+	d.show(b)
+	d.mu.Lock()
+	next := *d.snap
+	next.States, next.Version = slices.Clone(next.States), "away"
+	next.States[0].Reason, next.States[0].Message = ledger.DegradedConsumerUnreachable, "no kubeconfig of cluster "+consumer
+	d.snap = &next
+	d.mu.Unlock()
+	d.ui.Changed()
+	tab := open(t, d)
+	for _, path := range []string{
+		"", "/intents", "/queue", "/contracts", "/flavors", "/providers", "/tenants", "/peerings", "/calendar", "/cost", "/cost?by=contract",
+		"/intents/" + tenant + "/" + intent, "/intents/" + tenant + "/" + intent + "/offers", "/contracts/" + next.States[0].Name, "/flavors/" + provider + "/" + flavor,
+		"/providers/" + provider, "/providers/" + consumer, "/tenants/" + tenant, "/peerings/" + consumer + "/" + provider,
+	} {
+		tab.show("/ui"+path, 360, false)
+		tab.fits(path)
+		tab.look(1280, false)
+		tab.fits(path + " on a desk")
 		tab.calm(path)
 	}
 }

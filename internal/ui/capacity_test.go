@@ -162,6 +162,7 @@ func TestCapacity_Refuses(t *testing.T) {
 		"a form as JSON":   {"POST", "/api/ui/capacity", "text/plain", `{}`, []string{"X-CSRF-Token", token}, 415, "BadRequest"},
 		"a key twice":      {"POST", "/api/ui/capacity", "application/json", `{"days":1,"days":2}`, []string{"X-CSRF-Token", token}, 400, "BadRequest"},
 		"too much":         {"POST", "/api/ui/capacity", "application/json", `{"growth":"` + strings.Repeat("1", 70<<10) + `"}`, []string{"X-CSRF-Token", token}, 400, "BadRequest"},
+		"days in quotes":   {"POST", "/api/ui/capacity", "application/json", `{"days":"x"}`, []string{"X-CSRF-Token", token}, 400, "BadRequest"},
 		"days":             {"POST", "/api/ui/capacity", "application/json", `{"days":91}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
 		"growth":           {"POST", "/api/ui/capacity", "application/json", `{"growth":"1e9"}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
 		"an unknown one":   {"POST", "/api/ui/capacity", "application/json", `{"without":["<b>"]}`, []string{"X-CSRF-Token", token}, 400, "BadChange"},
@@ -174,6 +175,9 @@ func TestCapacity_Refuses(t *testing.T) {
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), `"reason":"`+tc.reason+`"`) || strings.Contains(w.Body.String(), "<b>") && tc.kind != "application/json" {
 			t.Errorf("%s: %d %s, want %d %s", name, w.Code, w.Body, tc.status, tc.reason)
 		}
+	}
+	if w := d.sendBody(t, "POST", "/api/ui/capacity", "application/json", `{"days":"x"}`, "X-CSRF-Token", token); !strings.Contains(w.Body.String(), "days: it is a string; write a whole number") {
+		t.Errorf("days in quotes: %s", w.Body)
 	}
 	if got := capacityOf(t, d); len(got.Jobs) != 0 {
 		t.Errorf("something was begun: %+v", got.Jobs)

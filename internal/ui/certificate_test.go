@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/internal/server"
+	"github.com/fleetbroker/fleetbroker/internal/server/login"
 	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
@@ -59,6 +60,7 @@ func newGuarded(t *testing.T) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guard.Show = func(w http.ResponseWriter, r *http.Request, p login.Page) { g.ui.Say(w, r, ui.Message(p)) }
 	servers, err := server.Listen(t.Context(), quiet, server.Port{
 		Name: "operators", Address: "127.0.0.1:0", TLS: server.GuardTLS(files, quiet), Handler: server.NewOperators(server.Operators{Metrics: server.NewMetrics(), Dashboard: g.ui, Guard: guard}),
 	})
@@ -125,6 +127,59 @@ func (g *guarded) ask(t *testing.T, who *http.Client, method, path string) (int,
 		t.Fatal(err)
 	}
 	return answer.StatusCode, head + string(body)
+}
+
+// TestTurnedAway: a person without a certificate of the right kind gets a page, with the
+// dashboard's headers and style, that says what to do; a program gets JSON.
+func TestTurnedAway(t *testing.T) {
+	g := newGuarded(t)
+	g.show(small())
+	nobody := &http.Client{Transport: g.person(t, "x", pki.Operator).Transport.(*http.Transport).Clone()}
+	nobody.Transport.(*http.Transport).TLSClientConfig.Certificates = nil
+	t.Cleanup(nobody.CloseIdleConnections)
+	agent := g.person(t, "paris", pki.Agent)
+	ask := func(who *http.Client, path, accept string) (int, http.Header, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		answer, err := who.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, answer.Header, string(body)
+	}
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for name, c := range map[string]struct {
+		who    *http.Client
+		path   string
+		status int
+		want   string
+	}{
+		"nobody":             {nobody, "/ui/", http.StatusUnauthorized, "as PKCS #12"},
+		"nobody, the root":   {nobody, "/", http.StatusUnauthorized, "as PKCS #12"},
+		"an agent's machine": {agent, "/ui/contracts", http.StatusForbidden, "the certificate of paris (agent) is not an operator&#39;s or reader&#39;s"},
+	} {
+		status, head, body := ask(c.who, c.path, browser)
+		if status != c.status || !strings.Contains(body, "<main") || !strings.Contains(body, c.want) || !strings.HasPrefix(head.Get("Content-Type"), "text/html") || !strings.Contains(head.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: got %d %v\n%s\nwant a page with %d and %q", name, status, head, body, c.status, c.want)
+		}
+		if status, head, body := ask(c.who, c.path, "*/*"); status != c.status || head.Get("Content-Type") != "application/json" {
+			t.Errorf("%s, a program: got %d %v %s, want JSON with %d", name, status, head, body, c.status)
+		}
+	}
+	if status, head, body := ask(nobody, "/metrics", browser); status != http.StatusUnauthorized || head.Get("Content-Type") != "application/json" || head.Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("/metrics: got %d %v %s", status, head, body)
+	}
+	if status, _, _ := ask(nobody, "/ui/assets/style.css", browser); status != http.StatusOK {
+		t.Errorf("the page's style: got %d, want 200", status)
+	}
 }
 
 // TestReader_SeesTotalsAlone: of every route that the dashboard registers, page, JSON,

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,6 +125,7 @@ func offersPage(c *call) (any, error) {
 	out := &OffersAnswer{Tenant: tenant, Name: name, Wants: e.Wants, Decision: view.DecisionOf(&e.Decision), Currency: c.model.Currency(), Offers: []OfferRow{}}
 	failing := map[string]int{}
 	var rows []OfferRow
+	all := c.query.State == "" || c.query.State == "all"
 	for i := range e.Offers {
 		l := &e.Offers[i]
 		if l.Fits {
@@ -130,11 +133,18 @@ func offersPage(c *call) (any, error) {
 		} else {
 			failing[l.Requirement]++
 		}
-		if c.query.State == "" || c.query.State == l.Requirement || c.query.State == "fits" && l.Fits {
+		if all || c.query.State == l.Requirement || c.query.State == "fits" && l.Fits {
 			rows = append(rows, offerRow(l))
 		}
 	}
 	out.Failing = view.Counts(failing)
+	if s := c.query.State; !all && s != "fits" && failing[s] == 0 && planner.Shortfall(s) == "" {
+		names := []string{"all", "fits"}
+		for _, f := range out.Failing {
+			names = append(names, f.Name)
+		}
+		return nil, badQuery(fmt.Errorf("state: %.40q is no requirement that an offer can fail; use one of %s", s, strings.Join(names, ", ")))
+	}
 	l := view.Rows(rows, c.query)
 	out.Offers, out.Total, out.Page, out.Pages = l.Items, l.Total, l.Page, l.Pages
 	return out, nil

@@ -1,12 +1,16 @@
 package ui
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/openapi"
 	"github.com/fleetbroker/fleetbroker/internal/server/routes"
 	"github.com/fleetbroker/fleetbroker/internal/simulate/scenario"
@@ -24,6 +28,25 @@ var parameters = []openapi.Param{
 	{Name: "days", Text: "days of the calendar, 1 to 366", Kind: openapi.Integer},
 	{Name: "page", Text: "page of the list, from 1", Kind: openapi.Integer},
 	{Name: "size", Text: "rows of a page, at most 1000", Kind: openapi.Integer},
+}
+
+// known is an error unless each parameter of a query is one of parameters, or the o of a page.
+func known(v url.Values) error {
+	var names []string
+	for i := range parameters {
+		names = append(names, parameters[i].Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if name == "o" || slices.Contains(names, name) {
+			continue
+		}
+		hint := ""
+		if near := nearest.Of(name, names); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return fmt.Errorf("unknown parameter %.40q%s; the known ones are %s", name, hint, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // Routes of the dashboard: of each page its HTML and its JSON, and the rest.

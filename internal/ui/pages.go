@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"net/http"
-
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -22,6 +20,14 @@ func (p *page) api() string {
 		return "/fleet"
 	}
 	return p.path
+}
+
+// shown is the page's data for a query that the page understands.
+func (p *page) shown(c *call) (any, error) {
+	if err := c.query.CheckState(p.template); err != nil {
+		return nil, badQuery(err)
+	}
+	return p.data(c)
 }
 
 func called(title string) func(*call) string { return func(*call) string { return title } }
@@ -76,7 +82,7 @@ var pages = []page{
 	{"/cost", "cost", "cost", called("Cost"), view.CostPage{}, func(c *call) (any, error) {
 		p, err := c.model.Cost(c.sight, c.query)
 		if err != nil {
-			return nil, &problem{http.StatusBadRequest, "BadQuery", err.Error()}
+			return nil, badQuery(err)
 		}
 		return &p, nil
 	}},

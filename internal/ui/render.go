@@ -177,7 +177,7 @@ func marked(text string) template.HTML {
 var funcs = template.FuncMap{
 	"line": line, "lines": func(s string) block { return block(s) }, "marked": marked,
 	"money": money, "price": price, "amount": amount, "age": age, "ago": ago, "until": until, "instant": instant, "day": day,
-	"state": stateOf, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "axis": axis, "link": link, "short": short, "percent": percent,
+	"state": stateOf, "states": view.States, "bar": shareBar, "meter": meter, "scorebar": scoreBar, "usebar": useBar, "pods": pods, "calendar": calendarChart, "windows": windowsChart, "axis": axis, "link": link, "short": short, "percent": percent,
 	"page": pageOf, "with": withQuery, "list": func(s ...string) []string { return s }, "join": strings.Join,
 	"memory":  func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.Memory) },
 	"cpu":     func(n int64) string { return v1alpha1.AmountOf(n).Canonical(v1alpha1.CPU) },
@@ -409,7 +409,7 @@ var classes = map[string]string{
 	"Reserved": "wait", "Peering": "wait", "Queued": "wait", "New": "wait", "Releasing": "wait", "Draining": "wait", "unknown": "wait", "NotJudged": "wait", "Running": "wait",
 	"Degraded": "bad", "Refused": "bad", "Lost": "bad", "Failed": "bad", "Preempted": "bad", "error": "bad", "no": "bad", "Violates": "bad", "Unreachable": "bad",
 	"Silent": "warn", "Frozen": "warn", "Suspended": "warn", "Unreported": "warn", "Elsewhere": "warn", "Expiring": "warn", "warning": "warn", "Withdrawn": "warn",
-	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Cancelled": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet",
+	"Cordoned": "quiet", "Static": "quiet", "Done": "quiet", "Cancelled": "quiet", "Released": "quiet", "NotCopied": "wait", "Expired": "quiet", "absent": "quiet", "TakenAsItIs": "quiet", "Verified, unsigned": "quiet",
 }
 
 var shapes = map[string]string{"good": "●", "wait": "◐", "warn": "▲", "bad": "■", "quiet": "○"}

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/plantest"
+	"github.com/fleetbroker/fleetbroker/internal/ui"
 	"github.com/fleetbroker/fleetbroker/internal/ui/view"
 )
 
@@ -37,6 +39,47 @@ func TestClusters_AConsumerThatIsNotReached(t *testing.T) {
 	}
 	if page := d.get(t, "/ui/").Body.String(); !strings.Contains(page, "Unreachable") {
 		t.Error("the fleet's page does not say so")
+	}
+}
+
+// What `status` lists under "Needs a look" the fleet's page lists too: a contract that is
+// Active and out of reach, and one that is being released.
+func TestFleet_LooksAtWhatStatusLooksAt(t *testing.T) {
+	d := newDaemon(t)
+	d.show(small())
+	d.mu.Lock()
+	next := *d.snap
+	next.States, next.Version = slices.Clone(next.States), "away"
+	d.snap = &next
+	d.mu.Unlock()
+	name := next.States[0].Name
+	look := func(p v1alpha1.Phase, reason string) []string {
+		next.States[0].Phase, next.States[0].Reason = p, reason
+		next.Version += "+"
+		d.ui.Changed()
+		d.mu.Lock()
+		again := next
+		d.snap = &again
+		d.mu.Unlock()
+		var names []string
+		for _, c := range read[ui.FleetAnswer](t, d, "/api/ui/fleet").Look {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	if got := look(v1alpha1.PhaseActive, ""); slices.Contains(got, name) {
+		t.Errorf("an Active contract without a reason needs no look: got %v", got)
+	}
+	for _, c := range []struct {
+		phase  v1alpha1.Phase
+		reason string
+	}{{v1alpha1.PhaseActive, ledger.DegradedConsumerUnreachable}, {v1alpha1.PhasePeering, ledger.WaitsForPeering}, {v1alpha1.PhaseReleasing, ""}} {
+		if got := look(c.phase, c.reason); !slices.Contains(got, name) {
+			t.Errorf("%s %s: got %v, want %s among them", c.phase, c.reason, got, name)
+		}
+		if page := d.get(t, "/ui/").Body.String(); strings.Contains(page, "No contract") {
+			t.Errorf("%s %s: the page states that nothing needs a look", c.phase, c.reason)
+		}
 	}
 }
 

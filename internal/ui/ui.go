@@ -181,12 +181,19 @@ func notFound(text string) error {
 	return &problem{http.StatusNotFound, "NotFound", text}
 }
 
+func badQuery(err error) error {
+	return &problem{http.StatusBadRequest, "BadQuery", err.Error()}
+}
+
 // call reads a request.
 func (u *UI) call(r *http.Request) (*call, error) {
 	c := &call{Request: r, ui: u, who: u.opts.Viewer(r)}
 	var err error
-	if c.query, err = view.ParseQuery(r.URL.Query()); err != nil {
-		return nil, &problem{http.StatusBadRequest, "BadQuery", err.Error()}
+	if err = known(r.URL.Query()); err == nil {
+		c.query, err = view.ParseQuery(r.URL.Query())
+	}
+	if err != nil {
+		return nil, badQuery(err)
 	}
 	if c.model, err = u.newest(); err != nil {
 		return nil, err
@@ -293,7 +300,7 @@ func (u *UI) page(p *page) http.Handler {
 		c, err := u.call(r)
 		var data any
 		if err == nil {
-			data, err = p.data(c)
+			data, err = p.shown(c)
 		}
 		if err != nil {
 			u.refuse(w, r, err)
@@ -329,7 +336,7 @@ func (u *UI) json(p *page) http.Handler {
 			if !r.URL.Query().Has("size") {
 				c.query.Size = jsonSize
 			}
-			data, err = p.data(c)
+			data, err = p.shown(c)
 		}
 		if err != nil {
 			u.refuse(w, r, err)

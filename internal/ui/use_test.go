@@ -1,8 +1,10 @@
 package ui_test
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +120,42 @@ func TestIdleCost(t *testing.T) {
 	d.look(view.Viewer{Groups: []string{"team-nlp"}})
 	if got := read[view.CostPage](t, d, "/api/ui/cost").Total; got.Idle != 0 || !got.IdleHourly.IsZero() || got.Unreported != 0 {
 		t.Errorf("to a member of nlp: %+v", got)
+	}
+}
+
+// TestIdleCost_CSV: the export leaves cells empty where no agent reports pods, and in a month
+// that is over.
+func TestIdleCost_CSV(t *testing.T) {
+	d := newDaemon(t)
+	b, train := used(t)
+	d.show(b)
+	d.now = b.W.Now.Time
+	idle := func(query string) map[string][3]string {
+		rows, err := csv.NewReader(d.get(t, "/api/ui/cost.csv?by=intent"+query).Body).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, out := rows[0], map[string][3]string{}
+		for _, row := range rows[1:] {
+			out[row[0]] = [3]string{row[slices.Index(head, "idle contracts")], row[slices.Index(head, "idle per hour")], row[slices.Index(head, "without a report")]}
+		}
+		return out
+	}
+	now := idle("")
+	for name, want := range map[string][3]string{"vision/train": {"1", train.Spec.Price.Hourly.String(), "0"}, "nlp/embed": {"0", "0", "0"}, "vision/serve": {"", "", "3"}} {
+		if now[name] != want {
+			t.Errorf("%s: got %q, want %q", name, now[name], want)
+		}
+	}
+	d.now = d.now.AddDate(0, 2, 0)
+	past := idle("&month=" + b.W.Now.UTC().Format("2006-01"))
+	if len(past) == 0 {
+		t.Fatal("the month that is over has no row")
+	}
+	for name, got := range past {
+		if got != [3]string{} {
+			t.Errorf("%s in a month that is over: got %q, want empty cells", name, got)
+		}
 	}
 }
 

@@ -389,7 +389,7 @@ type Step struct {
 type Guide struct {
 	Intent   string `json:"intent"`
 	Consumer string `json:"consumer,omitempty"`
-	// Ready: pods can run now.
+	// Ready: pods can run now, in one of Namespaces.
 	Ready bool `json:"ready"`
 	// Contracts that hold capacity.
 	Contracts []string `json:"contracts"`
@@ -933,7 +933,8 @@ type Violation struct {
 type AuditRow struct {
 	Commit
 
-	// State is Verified, Violates, NotJudged (yet) or TakenAsItIs (where the audit began).
+	// State is Verified (no rule is broken; Signed says whether by a signature or by the
+	// committer's address alone), Violates, NotJudged (yet) or TakenAsItIs (where the audit began).
 	State string `json:"state"`
 	// Violations of the rules of `audit verify`; for those who see all tenants.
 	Violations []Violation `json:"violations,omitempty"`

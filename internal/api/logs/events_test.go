@@ -35,6 +35,9 @@ var levels = map[string]string{
 	"Debug": "debug", "DebugContext": "debug", "Info": "info", "InfoContext": "info", "Warn": "warning", "WarnContext": "warning", "Error": "error", "ErrorContext": "error", "complain": "error", "Log": "by its severity",
 }
 
+// aKey is a key of a line: one word, as Kubernetes writes them.
+var aKey = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
+
 var aLog = regexp.MustCompile(`(?i)(^|\.)(log|slog|to|p)$`)
 
 // calls are all places that write a line, in the order of files.
@@ -168,6 +171,11 @@ func TestEvents(t *testing.T) {
 		if slices.Contains(c.keys, "err") || slices.Contains(c.keys, "Err") {
 			t.Errorf("%s: the key of an error is \"error\"", c.at)
 		}
+		for _, key := range c.keys {
+			if !aKey.MatchString(key) {
+				t.Errorf("%s: the key %q is not in camel case, as pullRequest is: with a blank it is no word of a line's text", c.at, key)
+			}
+		}
 		if c.level == "debug" {
 			continue
 		}
@@ -253,7 +261,7 @@ func numbered(events []Event, all []call) []Event {
 const head = `# Log lines
 
 The daemon and the agent write one line an event, as text or as JSON (` + "`--log-format`" + `): a
-fixed message, what differs in keys, the event's code under ` + "`code`" + `, and an error under
+fixed message, what differs in keys of one word (such as pullRequest), the event's code under ` + "`code`" + `, and an error under
 ` + "`error`" + `; with [traces](tracing.md) on, lines of a round have the trace's id under ` + "`trace`" + `.
 A code stays when a message is worded otherwise, so that filters and alerts of
 yours should go by it. Lines of libraries (Kubernetes' clients) have no

@@ -1,9 +1,11 @@
 package strictjson
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,7 +36,50 @@ func Decode(data []byte, into any) error {
 	if err := Check(data); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return Words(json.Unmarshal(data, into))
+}
+
+// Words is an error of encoding/json as people read it: which field has what, and what it
+// wants, where that is known. Other errors stay as they are, and nil stays nil.
+func Words(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	field := wrong.Field
+	if field == "" {
+		field = "the document"
+	}
+	is, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" has the value too
+	return fmt.Errorf("%.120s: it is %s; write %s", field, cmp.Or(kinds[is], is), wants(wrong.Type, is))
+}
+
+// kinds are the words of encoding/json for what a document has.
+var kinds = map[string]string{"string": "a string", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object"}
+
+// wants are the words for what a Go type is read from; is what the document has.
+func wants(t reflect.Type, is string) string {
+	text := "another value"
+	switch t.Kind() {
+	case reflect.Bool:
+		text = "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		text = "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		text = "a whole number from 0"
+	case reflect.Float32, reflect.Float64:
+		text = "a number"
+	case reflect.String:
+		return "a string, in quotes"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	if is == "string" {
+		text += ", without quotes"
+	}
+	return text
 }
 
 // Check says what a document does that no honest sender's does.

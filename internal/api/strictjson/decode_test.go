@@ -149,3 +149,38 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// A value of another kind is named by its field and what the field wants, not by Go's types.
+func TestDecode_NamesFieldAndWhatItWants(t *testing.T) {
+	type inner struct {
+		Size uint8 `json:"size"`
+	}
+	var into struct {
+		Days   int               `json:"days"`
+		Growth string            `json:"growth"`
+		On     bool              `json:"on"`
+		Names  []string          `json:"names"`
+		Files  map[string]string `json:"files"`
+		Inner  inner             `json:"inner"`
+	}
+	for doc, want := range map[string]string{
+		`{"days": "x"}`:            "days: it is a string; write a whole number, without quotes",
+		`{"days": 1.5}`:            "days: it is a number; write a whole number",
+		`{"growth": 2}`:            "growth: it is a number; write a string, in quotes",
+		`{"on": "yes"}`:            "on: it is a string; write true or false, without quotes",
+		`{"names": "a"}`:           "names: it is a string; write a list",
+		`{"files": []}`:            "files: it is a list; write an object",
+		`{"inner": {"size": -1}}`:  "inner.size: it is a number; write a whole number from 0",
+		`[1]`:                      "the document: it is a list; write an object",
+		`{"days": 3, "later": {}}`: "",
+	} {
+		err := Decode([]byte(doc), &into)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", doc, got, want)
+		}
+	}
+}

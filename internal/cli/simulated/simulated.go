@@ -73,8 +73,12 @@ func tenantsTable(v tables.View, r *simulate.Result) *tables.Table {
 	t := tables.New(v, "POLICY", "TENANT", ">ARRIVED", ">PLACED", ">WAIT P50", ">P90", ">ASKED GPU-H", ">GOT GPU-H", ">SERVICE", ">DOMINANT SHARE")
 	for _, o := range r.Policies {
 		for _, f := range o.Fairness.Tenants {
+			service := "-" // no GPU was asked for
+			if f.Service != nil {
+				service = percent(*f.Service)
+			}
 			t.Row(o.Policy, f.Tenant, strconv.Itoa(f.Arrived), strconv.Itoa(f.Placed), t.Span(f.Wait.P50), t.Span(f.Wait.P90),
-				number(f.AskedGPUHours), number(f.GotGPUHours), percent(f.Service), percent(f.DominantShare))
+				number(f.AskedGPUHours), number(f.GotGPUHours), service, percent(f.DominantShare))
 		}
 	}
 	return t

@@ -71,7 +71,7 @@ func (r *Reviews) admitted(ctx context.Context, e *entry) (ok bool, again time.D
 	if e.unasked = ""; err != nil { // the others do not wait for what strangers may have caused
 		naming.Requests = max(naming.Requests, 12)
 		e.unasked = "its comments cannot be asked for; "
-		r.opts.Log.Warn("it is not known whether a fork's pull request may be planned", "pull request", e.pr.Number, "error", err)
+		r.opts.Log.Warn("it is not known whether a fork's pull request may be planned", "pullRequest", e.pr.Number, "error", err)
 	}
 	r.asking.ReserveN(now, min(max(naming.Requests-1, 0), atOnce))
 	e.asks, e.looked = now.Add(eachRequest*time.Duration(max(naming.Requests, 1)*len(r.open))), e.pr.Head
@@ -79,6 +79,6 @@ func (r *Reviews) admitted(ctx context.Context, e *entry) (ok bool, again time.D
 		return false, again, r.pend(ctx, e, e.unasked+why)
 	}
 	e.named = e.pr.Head
-	r.opts.Log.Info("a fork's pull request is planned", "pull request", e.pr.Number, "head", e.pr.Head, "named by", naming.By)
+	r.opts.Log.Info("a fork's pull request is planned", "pullRequest", e.pr.Number, "head", e.pr.Head, "namedBy", naming.By)
 	return true, 0, nil
 }

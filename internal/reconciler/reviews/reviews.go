@@ -163,7 +163,7 @@ func (r *Reviews) Run(ctx context.Context) error {
 				wait = max(limited.Until.Sub(r.opts.Now()), time.Second)
 			}
 			if ctx.Err() == nil {
-				r.opts.Log.Warn("pull requests are not looked after", "error", err, "again in", wait)
+				r.opts.Log.Warn("pull requests are not looked after", "error", err, "retryIn", wait)
 			}
 		} else {
 			failures, wait = 0, min(wait, next)
@@ -349,9 +349,9 @@ func (r *Reviews) post(ctx context.Context, e *entry, result review.Result, fres
 	if len(lines) > 0 || len(e.result.Lines) > 0 || e.at.IsZero() {
 		if left, err := r.opts.Forge.Annotate(ctx, e.pr, lines); err != nil {
 			// They stand in the comment too, and the status must not wait for them.
-			r.opts.Log.Warn("problems could not be put next to their lines", "pull request", e.pr.Number, "error", err)
+			r.opts.Log.Warn("problems could not be put next to their lines", "pullRequest", e.pr.Number, "error", err)
 		} else if left > 0 {
-			r.opts.Log.Debug("problems outside of the diff are in the comment alone", "pull request", e.pr.Number, "problems", left)
+			r.opts.Log.Debug("problems outside of the diff are in the comment alone", "pullRequest", e.pr.Number, "problems", left)
 		}
 	}
 	state := forge.Failed
@@ -361,7 +361,7 @@ func (r *Reviews) post(ctx context.Context, e *entry, result review.Result, fres
 	if err := r.status(ctx, e, forge.Status{Context: Check, State: state, Description: result.Summary, URL: e.pr.URL}); err != nil {
 		return err
 	}
-	r.opts.Log.Info("planned a pull request", "pull request", e.pr.Number, "head", e.pr.Head, "result", result.Summary)
+	r.opts.Log.Info("planned a pull request", "pullRequest", e.pr.Number, "head", e.pr.Head, "result", result.Summary)
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (t *Log) Failed(ctx context.Context, err error, wait time.Duration) {
 	if text := logs.Cause(err); text != t.said || now.Sub(t.at).Abs() >= remindAfter {
 		level, t.said, t.at = slog.LevelError, text, now
 	}
-	t.To.Log(ctx, level, "round failed", "error", err, "again in", wait)
+	t.To.Log(ctx, level, "round failed", "error", err, "retryIn", wait)
 }
 
 // Over logs that rounds succeed, after so many that did not.

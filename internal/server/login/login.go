@@ -153,6 +153,34 @@ func (l *Login) Serves(path string) bool {
 	return l != nil && (path == LoginPath || path == CallbackPath || path == LogoutPath)
 }
 
+// OnDashboard reports whether a path is the dashboard's, which sessions open.
+func OnDashboard(path string) bool {
+	return path == "/" || path == "/ui" || strings.HasPrefix(path, "/ui/") || strings.HasPrefix(path, "/api/ui/")
+}
+
+// TurnAway answers a person who opens a page of the dashboard and is not let in, by a page
+// of show's: to sign in where there are logins, else with why and what to do. It reports
+// whether it did: a program is answered nothing. l and show may be nil.
+func (l *Login) TurnAway(show func(http.ResponseWriter, *http.Request, Page), w http.ResponseWriter, r *http.Request, status int, why string) bool {
+	if r.Method != http.MethodGet || !OnDashboard(r.URL.Path) || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	if l != nil && status == http.StatusUnauthorized {
+		l.Invite(w, r)
+		return true
+	}
+	if show == nil {
+		return false
+	}
+	p := Page{Status: status, Title: "Not let in", Text: "The daemon answers: " + escape.Reason(why) + "."}
+	if status == http.StatusUnauthorized {
+		p.Title = "A certificate is needed"
+		p.Text += " In a browser, import an operator's or reader's certificate (as PKCS #12: docs/dashboard.md of the fleet repo shows how), and open this page again."
+	}
+	show(w, r, p)
+	return true
+}
+
 // Invite asks a person to sign in, and remembers where they wanted to go.
 func (l *Login) Invite(w http.ResponseWriter, r *http.Request) {
 	l.opts.Show(w, r, Page{http.StatusUnauthorized, "Sign in", "Sign in with your organisation's account to see the fleet. What you see depends on your groups.", LoginPath + "?to=" + url.QueryEscape(r.URL.RequestURI()), "Sign in"})

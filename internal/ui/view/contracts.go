@@ -78,12 +78,20 @@ func contractRank(r *ContractRow) int {
 		return 0
 	case r.Phase == v1alpha1.PhaseReleasing && len(r.Blockers) > 0:
 		return 1
+	case NeedsLook(r.Phase, r.Reason):
+		return 2
 	case r.booked():
-		return 3
-	case !r.Held:
 		return 4
+	case !r.Held:
+		return 5
 	}
-	return 2
+	return 3
+}
+
+// NeedsLook reports whether people should look at a contract: it is charged and has a
+// reason why it is not well, not Active yet or cannot be reached, or it is being released.
+func NeedsLook(p v1alpha1.Phase, reason string) bool {
+	return p == v1alpha1.PhaseDegraded || p == v1alpha1.PhaseReleasing || p.Charged() && reason != ""
 }
 
 // booked: its term has not begun, and its capacity is sold from then on.
@@ -94,7 +102,7 @@ func (r *ContractRow) booked() bool { return r.Phase == v1alpha1.PhaseBooked }
 func (m *Model) Contracts(s Sight, q Query) List[ContractRow] {
 	text := strings.ToLower(q.Text)
 	return listOf(m.contracts, q, func(r *ContractRow) bool {
-		return s.Of(r.Tenant) && (q.State == "all" || q.State == "" && (r.Held || r.booked()) || strings.EqualFold(q.State, string(r.Phase))) &&
+		return s.Of(r.Tenant) && (strings.EqualFold(q.State, allStates) || q.State == "" && (r.Held || r.booked()) || strings.EqualFold(q.State, string(r.Phase))) &&
 			(q.Tenant == "" || q.Tenant == r.Tenant) && (q.Provider == "" || q.Provider == r.Provider) && (q.Consumer == "" || q.Consumer == r.Consumer) &&
 			has(text, r.Name, r.Tenant, r.Intent, r.Provider+"/"+r.Flavor, r.Consumer, r.Model, string(r.Phase), r.Reason)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -164,14 +165,17 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 	case p.Month == AllMonths:
 		p.Month = ""
 	}
-	months, rows, open := map[string]bool{this: true}, map[string]*CostRow{}, s.None()
+	rows, open := map[string]*CostRow{}, s.None()
 	lines, key := m.costs(), m.keys(p.By)
+	p.Months = monthsOf(lines, this, func(l *costLine) bool { return open || s.Of(l.tenant) })
+	if _, err := time.Parse("2006-01", p.Month); p.Month != "" && err != nil {
+		return p, fmt.Errorf("month: %.20q is no month as 2026-11 is one; costs are known of %s, and %s counts them all", p.Month, strings.Join(p.Months, ", "), AllMonths)
+	}
 	for i := range lines {
 		l := &lines[i]
 		if !open && !s.Of(l.tenant) {
 			continue
 		}
-		months[l.month] = true
 		if p.Month != "" && l.month != p.Month {
 			continue
 		}
@@ -192,13 +196,24 @@ func (m *Model) Cost(s Sight, q Query) (CostPage, error) {
 		m.addAhead(s, key, rows, &p.Total)
 		m.addIdle(s, key, rows, &p.Total)
 	}
-	p.Months = sortedNames(months)
-	slices.Reverse(p.Months)
 	if open {
 		rows = nil
 	}
 	p.Rows = listOf(sortedRows(rows, p.By), q, func(r *CostRow) bool { return has(strings.ToLower(q.Text), r.Name) })
 	return p, nil
+}
+
+// monthsOf are the months of the lines that are seen and the present one, the newest first.
+func monthsOf(lines []costLine, this string, seen func(*costLine) bool) []string {
+	months := map[string]bool{this: true}
+	for i := range lines {
+		if seen(&lines[i]) {
+			months[lines[i].month] = true
+		}
+	}
+	out := sortedNames(months)
+	slices.Reverse(out)
+	return out
 }
 
 func (r *CostRow) add(l *costLine) {

@@ -144,7 +144,7 @@ func (m *Model) flavorRow(o *model.Offer) FlavorRow {
 func (m *Model) Flavors(q Query) List[FlavorRow] {
 	text := strings.ToLower(q.Text)
 	return listOf(m.flavors, q, func(r *FlavorRow) bool {
-		return (q.State == "" || q.State == "all" || strings.EqualFold(q.State, r.State) || q.State == "free" && r.GPUs != nil && r.GPUs.Sellable && r.GPUs.Free > 0) &&
+		return (q.State == "" || strings.EqualFold(q.State, allStates) || strings.EqualFold(q.State, r.State) || strings.EqualFold(q.State, "free") && r.GPUs != nil && r.GPUs.Sellable && r.GPUs.Free > 0) &&
 			(q.Provider == "" || q.Provider == r.Provider) && has(text, r.Provider+"/"+r.Name, r.Model, r.Profile, r.Location.Region, r.Location.Country, r.State)
 	})
 }

@@ -78,7 +78,7 @@ func (m *Model) FleetPage(s Sight) FleetPage {
 			continue
 		}
 		phases[string(c.Phase)]++
-		if contractRank(c) < 2 && s.Of(c.Tenant) && len(p.Look) < few {
+		if NeedsLook(c.Phase, c.Reason) && s.Of(c.Tenant) && len(p.Look) < few {
 			p.Look = append(p.Look, *c)
 		}
 	}

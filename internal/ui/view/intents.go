@@ -117,7 +117,7 @@ func (m *Model) intentRow(tenant, name string) IntentRow {
 func (m *Model) Intents(s Sight, q Query) List[IntentRow] {
 	text := strings.ToLower(q.Text)
 	return listOf(m.intents, q, func(r *IntentRow) bool {
-		return s.Of(r.Tenant) && (q.State == "" || q.State == "all" || strings.EqualFold(q.State, r.State)) && (q.Tenant == "" || q.Tenant == r.Tenant) &&
+		return s.Of(r.Tenant) && (q.State == "" || strings.EqualFold(q.State, allStates) || strings.EqualFold(q.State, r.State)) && (q.Tenant == "" || q.Tenant == r.Tenant) &&
 			(q.Consumer == "" || q.Consumer == r.Consumer) && has(text, r.Tenant+"/"+r.Name, r.State, r.Reason, r.Message, r.GPU, r.Consumer)
 	})
 }

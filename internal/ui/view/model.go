@@ -38,6 +38,16 @@ func Make(s *Snapshot, now time.Time) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the fleet's currency and timezone: %w", err)
 	}
+	return of(s, books, now), nil
+}
+
+// Clusters are the rows of a fleet's clusters, those that need a look first; books are the
+// fleet's.
+func Clusters(s *Snapshot, books ledger.Books, now time.Time) []ProviderRow {
+	return of(s, books, now).providers
+}
+
+func of(s *Snapshot, books ledger.Books, now time.Time) *Model {
 	m := &Model{snap: s, Facts: New(s.Fleet, s.Contracts, books, s.World.Offers, v1alpha1.TimeOf(now)), states: map[string]*wire.ContractState{}, decisions: map[[2]string]*planner.Decision{}}
 	m.costs, m.offered = sync.OnceValue(m.costLines), sync.OnceValue(m.stocks)
 	for i := range s.States {
@@ -53,7 +63,7 @@ func Make(s *Snapshot, now time.Time) (*Model, error) {
 	m.providers = m.providerRows()
 	m.tenants = m.tenantRows()
 	m.queue = m.queueRows()
-	return m, nil
+	return m
 }
 
 // Snapshot that the model was made from.

@@ -154,7 +154,7 @@ func providerRank(r *ProviderRow) int {
 func (m *Model) Providers(s Sight, q Query) List[ProviderRow] {
 	text := strings.ToLower(q.Text)
 	l := listOf(m.providers, q, func(r *ProviderRow) bool {
-		return (q.State == "" || q.State == "all" || strings.EqualFold(q.State, r.State) || slices.Contains(r.Roles, q.State)) &&
+		return (q.State == "" || strings.EqualFold(q.State, allStates) || strings.EqualFold(q.State, r.State) || slices.Contains(r.Roles, strings.ToLower(q.State))) &&
 			has(text, r.Name, r.Location.Region, r.Location.Country, r.State, strings.Join(r.Roles, " "))
 	})
 	if !s.All() {

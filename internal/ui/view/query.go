@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,6 +14,7 @@ const (
 	maxSize     = 1000
 	maxWords    = 200 // bytes of a search
 	maxDays     = 366
+	allStates   = "all"
 )
 
 // Query says which part of a list is wanted.
@@ -31,8 +33,32 @@ type Query struct {
 	Page, Size int
 }
 
-// ParseQuery reads a query from the parameters of a URL. Unknown parameters are
-// ignored; a value that is not understood is an error that names it.
+// states are the values of a list's state, as its page offers them; "all" is one everywhere.
+var states = map[string][]string{
+	"intents":   {"Placed", "Queued", "Booked", "Refused", "New", "Frozen", "Suspended", "Releasing", "Done"},
+	"contracts": {"All", "Booked", "Active", "Reserved", "Peering", "Degraded", "Releasing", "Released", "Expired", "Preempted", "Failed"},
+	"flavors":   {"Free", "Fresh", "Static", "Silent", "Lost", "Withdrawn", "Elsewhere", "Cordoned"},
+	"providers": {"Provider", "Consumer", "Ready", "Silent", "Lost", "Elsewhere", "Cordoned", "Draining", "Unreported", "Unreachable"},
+	"audit":     {"Verified", "Violates", "NotJudged", "TakenAsItIs"},
+}
+
+// States are the values of a list's state, nil where it has none.
+func States(list string) []string { return states[list] }
+
+// CheckState is an error unless the query's state is one of a list's, whatever the case.
+func (q Query) CheckState(list string) error {
+	known := states[list]
+	if known == nil || q.State == "" || strings.EqualFold(q.State, allStates) || slices.ContainsFunc(known, func(s string) bool { return strings.EqualFold(s, q.State) }) {
+		return nil
+	}
+	if known[0] != "All" {
+		known = append([]string{"All"}, known...)
+	}
+	return fmt.Errorf("state: %.40q is no state of %s; use one of %s", q.State, list, strings.ToLower(strings.Join(known, ", ")))
+}
+
+// ParseQuery reads a query from the parameters of a URL. A value that is not understood is an
+// error that names it; which parameters there are is for the caller to check.
 func ParseQuery(v url.Values) (Query, error) {
 	q := Query{
 		Text: strings.TrimSpace(v.Get("q")), State: v.Get("state"), By: v.Get("by"), Month: v.Get("month"),
