@@ -197,7 +197,7 @@ func TestWithin_RequiredWaits(t *testing.T) {
 	if len(d.Near) == 0 || d.Near[0] != "provider oslo has room for 10 of 12 replicas, 2 missing" {
 		t.Fatalf("near: %q", d.Near)
 	}
-	for _, want := range []string{"placement.within: {by: provider, policy: Preferred}", "replicas: 10"} {
+	for _, want := range []string{"placement.within: {by: provider, policy: Preferred}  # 224.00 EUR/h", "replicas: 10  # 240.00 EUR/h"} {
 		if !slices.Contains(d.Try, want) {
 			t.Errorf("try: %q, want %s", d.Try, want)
 		}

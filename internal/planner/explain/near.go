@@ -259,7 +259,8 @@ func (r *Explainer) wouldPlace(j *draft.Job, spec v1alpha1.IntentSpec) (price qu
 	return r.costOf(k), len(k.Tasks) == 0
 }
 
-// costOf is what a job's contracts cost an hour, with those that were decided for it.
+// costOf is what a job's contracts cost an hour, with those that were decided for it and what
+// moving its data comes to.
 func (r *Explainer) costOf(j *draft.Job) (sum quantity.Micro) {
 	for _, c := range j.Live {
 		sum = sum.Plus(r.InFleet(c.Spec.Price.Hourly, c.Spec.Price.Currency))
@@ -272,7 +273,7 @@ func (r *Explainer) costOf(j *draft.Job) (sum quantity.Micro) {
 		if l.Hourly.IsZero() && len(l.Unpriced) >= len(l.Resources) {
 			return quantity.Unlimited // its offer states no price
 		}
-		sum = sum.Plus(r.InFleet(l.Hourly, l.Currency))
+		sum = sum.Plus(r.InFleet(l.Hourly, l.Currency)).Plus(quantity.Micro(l.Transfer.Micro()))
 	}
 	return sum
 }
