@@ -26,6 +26,10 @@ func digits(text string) string {
 	}
 	const most = 1e15 // up to which every whole number is a float's
 	f, err := strconv.ParseFloat(plain, 64)
+	mantissa, _, _ := strings.Cut(strings.ToLower(plain), "e")
+	if f == 0 && strings.ContainsAny(mantissa, "123456789") {
+		return "" // too small to be told from nothing
+	}
 	if err != nil || math.IsNaN(f) || math.Abs(f) > most || f != 0 && math.Abs(f) < 1/most || strings.HasPrefix(plain, "0") && !strings.Contains(plain, ".") {
 		return ""
 	}
@@ -85,6 +89,9 @@ func wholly(name, value string) string {
 	}
 	if _, err := v1alpha1.AmountOfQuantity(name, q); err == nil {
 		return ""
+	}
+	if f := q.AsApproximateFloat64(); f == math.Trunc(f) {
+		return "" // something else is wrong with it
 	}
 	up := max(q.Value(), 1) // rounded up
 	vendor, profile, is, _ := gpuforms.ByResource(name)
