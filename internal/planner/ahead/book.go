@@ -250,6 +250,37 @@ func (b *booker) again(missing []int32) *draft.Failure {
 	return first
 }
 
+// all books replicas of the job, all of them or none; the failure of the first that found
+// no place.
+func (x *search) all(replicas []int32) *draft.Failure {
+	var first *draft.Failure
+	for alt := range x.job.Alternatives() {
+		for _, cheap := range [...]bool{false, true} {
+			if cheap && !place.Limited(x.job) {
+				continue
+			}
+			y := *x
+			y.cheap = cheap
+			f := y.by(alt, replicas)
+			if f == nil {
+				*x = y
+				x.EditJob(x.job)
+				x.job.Dec.Alternative = alt
+				return nil
+			}
+			if first == nil {
+				first = f
+			}
+			if x.looks.Ended() {
+				x.looks.Explain(&x.Draft, first)
+				return first
+			}
+		}
+	}
+	x.explain(0, replicas, first)
+	return first
+}
+
 // cancel ends a booking of the job.
 func (b *booker) cancel(c *v1alpha1.Contract, end v1alpha1.Phase, code, text string) {
 	axis := draft.OnAxis(&b.Placer.Draft)

@@ -3,6 +3,7 @@
 //	book.go    the bookings of a round: kept, made, moved, in order
 //	search.go  the places that are free during a whole term
 //	whole.go   replicas that share a domain, in the best one with room for all
+//	hints.go   what people are shown of one that finds no place
 //	trial.go   what is near, and which changes would do, each tried
 //	views.go   what a search has summed up, kept as it books
 //	ladder.go  what is free to each booking beside those that are kept before it

@@ -39,108 +39,10 @@ type search struct {
 	looks *looks.Looks
 }
 
-// hints are what people are shown of a booking that finds no place.
-type hints struct{ near, try []string }
-
 // found is a candidate that is free during a whole term, or what it fails.
 type found struct {
 	match.Candidate
 	full v1alpha1.Time // when least of it is free
-}
-
-// all books replicas of the job, all of them or none; the failure of the first that found
-// no place.
-func (x *search) all(replicas []int32) *draft.Failure {
-	var first *draft.Failure
-	for alt := range x.job.Alternatives() {
-		for _, cheap := range [...]bool{false, true} {
-			if cheap && !place.Limited(x.job) {
-				continue
-			}
-			y := *x
-			y.cheap = cheap
-			f := y.by(alt, replicas)
-			if f == nil {
-				*x = y
-				x.EditJob(x.job)
-				x.job.Dec.Alternative = alt
-				return nil
-			}
-			if first == nil {
-				first = f
-			}
-			if x.looks.Ended() {
-				x.looks.Explain(&x.Draft, first)
-				return first
-			}
-		}
-	}
-	x.explain(0, replicas, first)
-	return first
-}
-
-// by is all by one alternative: in the best domain with room for all where they share one,
-// else wherever each is best, and else, of several, all on one provider.
-func (x *search) by(alt int, replicas []int32) *draft.Failure {
-	if w, ok := place.Shares(x.Placer, x.job); ok && w.Required && place.OnNodes(x.Placer, w) {
-		return &draft.Failure{Code: lifecycle.CodeNotBookable, Text: "bookings know " + w.String() + " of flavors, and here single nodes bear it; leave placement.within out, or write another kind of domain"}
-	}
-	if w, shared := x.sharedBy(replicas); shared {
-		closest, booked := x.inOne(alt, replicas, w)
-		if booked {
-			return nil
-		}
-		if w.Required {
-			return x.notInOne(alt, replicas, w, closest)
-		}
-	}
-	f := x.try(alt, replicas, x.how)
-	if f == nil || len(replicas) < 2 {
-		return f
-	}
-	var narrower []place.Request
-	for _, provider := range x.providers(alt) {
-		narrower = append(narrower, x.how.On(provider))
-	}
-	for _, d := range x.domains(alt) {
-		narrower = append(narrower, x.how.Keeping(d))
-	}
-	for _, how := range narrower {
-		if x.looks.Ended() {
-			break
-		}
-		if x.try(alt, replicas, how) == nil {
-			return nil
-		}
-	}
-	return f
-}
-
-// domains are those that all of the job's replicas must share, other than providers, of an
-// alternative's candidates, in their order.
-func (x *search) domains(alt int) []string {
-	w, ok := place.Shares(x.Placer, x.job)
-	if !ok || !w.Required {
-		return nil
-	}
-	var out []string
-	s := x.ClassFor(x.job, x.how, alt)
-	for i := range s.Candidates {
-		if d := match.Domain(s.Candidates[i].Offer, w.By, w.Label); d != "" && !slices.Contains(out, d) {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-// providers are those of an alternative's candidates, in order.
-func (x *search) providers(alt int) []string {
-	var out []string
-	s := x.ClassFor(x.job, x.how, alt)
-	for i := range s.Candidates {
-		out = append(out, s.Candidates[i].Offer.Provider)
-	}
-	return slices.Compact(out) // they are ordered by provider
 }
 
 func (x *search) try(alt int, replicas []int32, how place.Request) *draft.Failure {

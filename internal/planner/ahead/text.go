@@ -10,12 +10,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
-// Bounds of what is shown to people.
-const (
-	nearShown = 3
-	tryShown  = 3
-)
-
 // isRoom reports whether an offer fails a requirement for want of capacity.
 func isRoom(req string) bool {
 	return strings.HasPrefix(req, match.ReqCapacity) || req == match.ReqBookedShare || req == match.ReqBookedMany

@@ -17,20 +17,6 @@ import (
 // What people are shown of replicas that find no places together. Every change that is
 // suggested was tried: with it alone they would be booked.
 
-// add adds what is near, once.
-func (h *hints) add(near string) {
-	if len(h.near) < nearShown && !slices.Contains(h.near, near) {
-		h.near = append(h.near, near)
-	}
-}
-
-// offer adds a change that would do.
-func (h *hints) offer(change string) {
-	if len(h.try) < tryShown && !slices.Contains(h.try, change) {
-		h.try = append(h.try, change)
-	}
-}
-
 // explain finds what is near, and what would do, for replicas that found no places by an
 // alternative.
 func (x *search) explain(alt int, replicas []int32, f *draft.Failure) {
@@ -128,11 +114,6 @@ func times(size quantity.Vector, n int) quantity.Vector {
 		out[i] *= int64(n)
 	}
 	return out
-}
-
-// startText is another start as one writes it.
-func startText(at v1alpha1.Time, where string) string {
-	return fmt.Sprintf("schedule.notBefore: %s  # %s is free then", draft.Stamp(at), where)
 }
 
 // explainMoney is for replicas that cost more than the intent may: what they would cost is

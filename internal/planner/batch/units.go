@@ -191,7 +191,7 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 			step = 1
 		}
 		for n := len(leads); n < len(list); n += step {
-			x.seatFollowers(list[n:n+step], c, shadow, blind)
+			seatFollowers(x, list[n:n+step], c, shadow, blind)
 		}
 		if best < 0 || x.cost < cheapest {
 			best, cheapest, x.kept = c.domain, x.cost, x.kept[:0]
@@ -211,7 +211,7 @@ func (x *ruins) seatGroup(g int32, shadow bool, blind int) bool {
 }
 
 // seatFollowers gives seats of a group that follow places in a domain, all of them or none.
-func (x *ruins) seatFollowers(list []int32, in *candidate, shadow bool, blind int) {
+func seatFollowers(x *ruins, list []int32, in *candidate, shadow bool, blind int) {
 	none := func(i int32) bool { return in.of(x.Seats[i].Kind) == nil }
 	if slices.ContainsFunc(list, none) || x.seatAll(list, in, shadow, blind, 0) < len(list) {
 		for _, i := range list {
