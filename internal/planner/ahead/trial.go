@@ -161,7 +161,7 @@ func gpusOf(c *v1alpha1.Contract) int64 {
 	if c.Spec.GPUs == nil {
 		return 0
 	}
-	return int64(c.Spec.GPUs.Count)
+	return c.Spec.GPUs.Count
 }
 
 // roundedUp is an amount of money that is no less, in hundredths.
