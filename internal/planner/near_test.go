@@ -124,7 +124,8 @@ func TestTry_CostsWhatThePlanDoes(t *testing.T) {
 	if !slices.Equal(d.Try, want) {
 		t.Fatalf("try %q, want %q", d.Try, want)
 	}
-	for card, cost := range map[string]string{"nvidia-l4": "0.00", "nvidia-a100": "72.00", "nvidia-h100": "88.00"} {
+	for i, cost := range []string{"0.00", "72.00", "88.00"} {
+		card := []string{"nvidia-l4", "nvidia-a100", "nvidia-h100"}[i]
 		p := b.Intent("vision/train", Wants(8, card), Times(3)).Plan()
 		sum := v1alpha1.Decimal{}
 		for _, c := range Of(p, "vision/train").Contracts {
