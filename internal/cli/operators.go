@@ -48,8 +48,9 @@ func (o *runOptions) operatorsPort(d *daemon, certs *pki.Files) (server.Port, er
 		if handle.Guard, err = server.NewGuard(config, &d.revocations, o.streams.Now, d.log); err != nil {
 			return port, err
 		}
-		handle.Guard.Show = d.signIn(board).Show
-		if handle.Guard.Login, err = o.login.Open(d.signIn(board)); err != nil {
+		pages := d.signIn(board)
+		handle.Guard.Show = pages.Show
+		if handle.Guard.Login, err = o.login.Open(pages); err != nil {
 			return port, usagef("%v", err)
 		}
 		board.ShareTokens(handle.Guard.Login.Derived("tokens of pages"))

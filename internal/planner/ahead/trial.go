@@ -97,7 +97,7 @@ func (x *search) explainRoom(alt int, replicas []int32, fit int) {
 		if !x.looks.Spare(int64(p.Tries())) {
 			break
 		}
-		at, ok := p.From(x.from, last, x.job.Seconds, times(c.Size, n))
+		at, ok := p.From(x.from, last, x.job.Seconds, together(c.Size, n))
 		if ok && (soonest.IsZero() || at.Before(soonest.Time)) {
 			soonest, where = at, c.Offer.Ref
 		}
@@ -107,8 +107,8 @@ func (x *search) explainRoom(alt int, replicas []int32, fit int) {
 	}
 }
 
-// times is n of a size.
-func times(size quantity.Vector, n int) quantity.Vector {
+// together is n of a size.
+func together(size quantity.Vector, n int) quantity.Vector {
 	out := size.Clone()
 	for i := range out {
 		out[i] *= int64(n)
@@ -143,7 +143,7 @@ func (x *search) explainMoney(alt int, replicas []int32) {
 			need quantity.Micro
 		}{{"maxHourly", own.MaxHourly, hourly}, {"maxHourlyPerGPU", own.MaxHourlyPerGPU, perGPU}, {"maxTotal", own.MaxTotal, total}} {
 			if b.had != nil && quantity.Micro(b.had.Micro()) < b.need {
-				change = append(change, b.name+": \""+roundedUp(b.need)+"\"")
+				change = append(change, b.name+": \""+b.need.RoundedUp().Text()+"\"")
 			}
 		}
 		switch len(change) {
@@ -162,13 +162,4 @@ func gpusOf(c *v1alpha1.Contract) int64 {
 		return 0
 	}
 	return c.Spec.GPUs.Count
-}
-
-// roundedUp is an amount of money that is no less, in hundredths.
-func roundedUp(m quantity.Micro) string {
-	d := m.Decimal().Round(2)
-	if d.Cmp(m.Decimal()) < 0 {
-		d = d.Add(v1alpha1.MustDecimal("0.01"))
-	}
-	return d.Text()
 }

@@ -164,10 +164,7 @@ func (r *Explainer) relaxMoney(spec *v1alpha1.IntentSpec, w *match.Request, c *m
 			cur := " " + r.Books.Currency
 			return "", "costs " + need.Text() + cur + ", budget " + max(limit, 0).Text() + cur, added
 		}
-		d := need.Decimal().Round(2)
-		if d.Cmp(need.Decimal()) < 0 {
-			d = d.Add(v1alpha1.MustDecimal("0.01"))
-		}
+		d := need.RoundedUp()
 		*field, b.Currency = &d, r.Books.Currency
 		return "budget." + name + ": \"" + d.Text() + "\"", "costs " + need.Text() + ", budget " + max(limit, 0).Text(), added
 	}

@@ -14,6 +14,9 @@ func (m Micro) Decimal() v1alpha1.Decimal {
 // Text is m as people read it: two decimals.
 func (m Micro) Text() string { return m.Decimal().Text() }
 
+// RoundedUp is the least amount in hundredths that is no less than m, as a budget is suggested.
+func (m Micro) RoundedUp() v1alpha1.Decimal { return ((m + 9_999) / 10_000 * 10_000).Decimal() }
+
 // Unlimited is a limit that nothing reaches.
 const Unlimited = Micro(1) << 60
 
