@@ -11,12 +11,14 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/report"
 )
 
-// An intent that has less than minReplicas is queued, and says what it holds meanwhile: in
-// the round that places it, and in each after.
+// An intent that holds less than minReplicas, raised since it was placed, is queued, and
+// says what it holds meanwhile: in the round that sees the change, and in each after.
 func TestQueuedIntentSaysWhatItHolds(t *testing.T) {
 	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").
 		Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("2")).
-		Intent("vision/train", Wants(3, "H100"), Times(4), With(func(s *v1alpha1.IntentSpec) { s.Gang, s.MinReplicas = Ptr(false), 3 }))
+		Intent("vision/train", Wants(3, "H100"), Times(4), With(func(s *v1alpha1.IntentSpec) { s.Gang, s.MinReplicas = Ptr(false), 2 }))
+	b.Round()
+	b.Tick(time.Minute).Deliver().Intent("vision/train", With(func(s *v1alpha1.IntentSpec) { s.MinReplicas = 3 }))
 	for _, round := range []string{"the first", "the next"} {
 		p := planner.Decide(b.W)
 		var text strings.Builder
