@@ -174,6 +174,13 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 			c.errorf(at, "BadValue", "%s: unknown GPU model %q: %s", at, m, why)
 		}
 	}
+	if why := advice.NoneOf(g.Vendor, g.Models); why != "" {
+		at := p.in("vendor")
+		if c.doc != nil && c.doc.Text(at...) == "" {
+			at = p
+		}
+		c.errorf(at, "BadValue", "%s: %s", at, why)
+	}
 }
 
 // bytes refuses memory and storage without a unit; the daemon writes bytes.

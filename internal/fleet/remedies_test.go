@@ -50,6 +50,7 @@ func TestRemediesWork(t *testing.T) {
 		"pods, a fraction":           {"resources: {pods: 0.5}", "", "write 1", "resources: {pods: 1}"},
 		"half a pod's GPU":           {"resources: {nvidia.com/gpu: 2}, perPod: {nvidia.com/gpu: 0.5}", "", "write 1", "resources: {nvidia.com/gpu: 2}, perPod: {nvidia.com/gpu: 1}"},
 		"another vendor's model":     {"resources: {gpu: amd-h100:8}", "", "write nvidia-h100", "resources: {gpu: nvidia-h100:8}"},
+		"one vendor, another's":      {"resources: {gpu: {vendor: AMD, models: [H100]}}", "no GPU of amd is called H100", "write nvidia", "resources: {gpu: {vendor: nvidia, models: [H100]}}"},
 		"a pod without a value":      {plain + ", alternatives: [{gpu: 2, perPod: }]", "spec.alternatives[0].perPod has no value", "{gpu: 1, cpu: 8}", plain + ", alternatives: [{gpu: 2, cpu: 16, perPod: {gpu: 1, cpu: 8}}]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,6 +82,23 @@ func Contrary(name string) string {
 	return fmt.Sprintf("%s is a GPU of %s, not of %s; write %s", model, vendor, stated, write)
 }
 
+// NoneOf says that no GPU is of a vendor and of one of some models, "" where one may be: a
+// model that is not known may be anybody's.
+func NoneOf(vendor string, models []string) string {
+	vendor = strings.ToLower(vendor)
+	if len(models) == 0 || !gpuforms.IsVendor(vendor) {
+		return ""
+	}
+	for _, m := range models {
+		made, _, _ := gpunames.Normalize(m, 0)
+		if made == "" || made == vendor || !gpunames.Known(m) {
+			return ""
+		}
+	}
+	made, _, _ := gpunames.Normalize(models[0], 0)
+	return fmt.Sprintf("no GPU of %s is called %s; leave the vendor out, or write %s", vendor, strings.Join(models, " or "), made)
+}
+
 var capability = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
 // IsCapability reports whether a text is a compute capability, such as 9.0.
