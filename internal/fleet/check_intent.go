@@ -183,6 +183,12 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	}
 }
 
+// sizes refuses unknown resources, and memory without a unit.
+func (c *checker) sizes(p place, r v1alpha1.Resources) {
+	c.resourceNames(p, r)
+	c.bytes(p, r)
+}
+
 // bytes refuses memory and storage without a unit; the daemon writes bytes.
 func (c *checker) bytes(p place, r v1alpha1.Resources) {
 	if IsGenerated(c.file) {

@@ -370,12 +370,12 @@ func checkFlavor(c *checker, f *v1alpha1.Flavor) {
 		c.warnf(spec.in("capacity", name), "NotSold", "spec.capacity.%s: %s", name, text)
 	}
 	c.bytes(spec.in("capacity"), s.Capacity)
-	c.resourceNames(spec.in("used"), s.Used)
-	c.resourceNames(spec.in("scalableTo"), s.ScalableTo)
+	c.sizes(spec.in("used"), s.Used)
+	c.sizes(spec.in("scalableTo"), s.ScalableTo)
 	c.endpoint(spec.in("endpoint"), s.Endpoint)
 	if s.Partition != nil {
-		c.resourceNames(spec.in("partition", "min"), s.Partition.Min)
-		c.resourceNames(spec.in("partition", "step"), s.Partition.Step)
+		c.sizes(spec.in("partition", "min"), s.Partition.Min)
+		c.sizes(spec.in("partition", "step"), s.Partition.Step)
 		for _, name := range s.Partition.Min.Names() {
 			// Without a capacity only the agent knows what there is.
 			if most := s.Capacity[name]; s.Capacity != nil && most.Less(s.Partition.Min[name]) && s.ScalableTo[name].Less(s.Partition.Min[name]) && (!most.IsZero() || !unlisted(name)) {
