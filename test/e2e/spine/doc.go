@@ -21,5 +21,6 @@
 //   - faults: the git server fails in every way; a daemon killed at each step
 //   - outage: consumers down and drifting; a full disk
 //   - onebranch: inputs and ledger on one branch; retention
+//   - sources: fifty tenants with repositories of their own
 //   - operate: shadow, suspension, metrics, hand-over, ssh, signatures
 package spine
