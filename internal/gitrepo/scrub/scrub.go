@@ -26,14 +26,19 @@ func Error(err error) error {
 }
 
 // Cause is Error without the request that failed (`Get "https://…/info/refs?…": `), for who
-// has named the remote already.
+// has named the remote already, and without a colon after which a server said nothing.
 func Cause(err error) error {
 	var request *url.Error
-	if !errors.As(err, &request) {
-		return Error(err)
+	switch {
+	case errors.As(err, &request):
+		return &caused{err, trimmed(strings.Replace(err.Error(), request.Error(), request.Err.Error(), 1))}
+	case err != nil && strings.HasSuffix(err.Error(), ": "):
+		return &caused{err, trimmed(err.Error())}
 	}
-	return &caused{err, Text(strings.Replace(err.Error(), request.Error(), request.Err.Error(), 1))}
+	return Error(err)
 }
+
+func trimmed(text string) string { return Text(strings.TrimSuffix(text, ": ")) }
 
 type caused struct {
 	err  error

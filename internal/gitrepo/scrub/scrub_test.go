@@ -18,6 +18,7 @@ func TestCause(t *testing.T) {
 		"a URL in the cause":  {&url.Error{Op: "Get", URL: "https://a", Err: errors.New("redirected to https://ada:pw@b/x")}, "redirected to https://b/x"},
 		"no request":          {errors.New("https://ada:pw@example.org/x: not found"), "https://example.org/x: not found"},
 		"nothing to take out": {refused, refused.Error()},
+		"a server is silent":  {errors.New("repository not found: "), "repository not found"},
 	} {
 		got := Cause(c.err)
 		if got.Error() != c.want || !errors.Is(got, c.err) {
