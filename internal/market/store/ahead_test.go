@@ -73,3 +73,36 @@ func TestObservations_Deleted(t *testing.T) {
 		t.Errorf("b is told %q", got)
 	}
 }
+
+// A word that says again what a replica has, while its watch has yet to tell it that
+// another one was told something else meanwhile, is not lost: all believe the newest word.
+func TestObservations_SaidAgainBehindTheWatch(t *testing.T) {
+	r := newReplicas(t, "a", "b")
+	a, b := r.all[0], r.all[1]
+	say := func(one *replica, n uint64, root string) {
+		t.Helper()
+		must(t, one.store.Observe(t.Context(), "rome", observed(wire.Generation{Epoch: 5, N: n}, root)))
+	}
+	say(a, 1, "a")
+	r.tick(1)
+	say(b, 2, "b")
+	say(a, 3, "a") // a has yet to hear of 5.2
+	r.tick(1)
+	a.seen, b.seen = nil, nil
+	r.tick(11) // a Heartbeat says nothing of it
+	if got := strings.Join(b.seen, ","); got != "" {
+		t.Errorf("b is told again of a word that is not the newest: %s", got)
+	}
+	say(a, 3, "a") // as agents say again what has not changed
+	r.tick(11)
+	o, err := a.api.Observation(t.Context(), "rome")
+	must(t, err)
+	if got := strings.Join(b.seen, ","); !strings.HasPrefix(got, "rome aa") || strings.Contains(got, "bb") || o.Spec.Generation != "5.3" {
+		t.Errorf("b is told %q, the store has %s", got, o.Spec.Generation)
+	}
+	say(b, 4, "b")
+	r.tick(1)
+	if got := strings.Join(a.seen, ","); !strings.HasSuffix(got, "rome bb") {
+		t.Errorf("a is told %q", got)
+	}
+}

@@ -180,12 +180,27 @@ func (s *Shared) keepSeen(cluster string, next *seen) bool {
 	defer s.mu.Unlock()
 	was := s.seen[cluster]
 	if was != nil && next.generation.Cmp(was.last()) < 0 {
+		if newer(next.version, was.version) && next.digest != was.digest {
+			s.doubtSeen(cluster, was, next)
+		}
 		return false
 	}
 	s.pacedSeen(cluster, was, next)
 	s.setSeen(cluster, next)
 	s.link.sees(next.version)
 	return was == nil || was.generation != next.generation
+}
+
+// doubtSeen notes that another replica wrote something else before a word that was only said
+// again here, because the watch lagged: the store lacks that word, so that the next one is
+// written whether or not it says the same, and none is said again until then. s.mu is held.
+func (s *Shared) doubtSeen(cluster string, was, next *seen) {
+	doubted := *was
+	doubted.latest, doubted.digest, doubted.version, doubted.size = was.last(), "", next.version, next.size
+	s.pacedSeen(cluster, was, next)
+	s.setSeen(cluster, &doubted)
+	s.link.sees(next.version)
+	delete(s.beats.heard, observedBy+cluster)
 }
 
 // rereadSeen takes over what the store has now, and tells another replica's newer word:
