@@ -45,3 +45,18 @@ func TestBudgets_LeaveRoomInEtcd(t *testing.T) {
 		t.Error("the largest list, changed each minute, or the largest word does not fit")
 	}
 }
+
+// A store that has more than it may, by writes of several replicas at once, takes what makes it
+// no more, so that it can shrink and sells nothing that was taken back.
+func TestBudgets_AStoreThatIsFullShrinks(t *testing.T) {
+	p, now := newPaces(), time.Unix(1_800_000_000, 0)
+	over := int64(maxStored + 1<<20)
+	for adds, want := range map[int64]bool{-100: true, 0: true, 1: false} {
+		if _, err := p.admitSeen("rome", cost{objects: 1, bytes: 1000, stored: over + adds, adds: adds}, now); (err == nil) != want {
+			t.Errorf("what adds %d bytes is answered with %v", adds, err)
+		}
+	}
+	if _, err := p.admitSeen("oslo", cost{objects: 1, bytes: 1000, stored: maxStored, adds: 1000}, now); err != nil {
+		t.Errorf("what fits is answered with %v", err)
+	}
+}

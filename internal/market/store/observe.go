@@ -119,10 +119,11 @@ func (s *Shared) Observe(ctx context.Context, cluster string, report wire.Observ
 func (s *Shared) admitSeen(cluster string, size int) (paid, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	takes := cost{objects: 1, bytes: size, stored: s.taken() + int64(size)}
+	var replaced int64
 	if was := s.seen[cluster]; was != nil {
-		takes.stored -= was.size
+		replaced = was.size
 	}
+	takes := s.takes(1, int64(size), replaced)
 	return s.paces.admitSeen(cluster, takes, s.opts.Now())
 }
 

@@ -86,6 +86,13 @@ type cost struct {
 	objects int   // that are written
 	bytes   int   // of them, packed
 	stored  int64 // that the store has then
+	adds    int64 // to that, less what is replaced
+}
+
+// takes is the cost of a write of so many objects, in place of so many bytes. s.mu is held.
+func (s *Shared) takes(objects int, size, replaced int64) cost {
+	adds := size - replaced
+	return cost{objects: objects, bytes: int(size), stored: s.taken() + adds, adds: adds}
 }
 
 // claim is so much of a budget, and why one has to wait who does not get it. after, where
@@ -170,7 +177,7 @@ func (p *paces) admitSeen(cluster string, c cost, now time.Time) (paid, error) {
 
 // admitAll lets a write be made that its own budgets let through, if those of all do.
 func (p *paces) admitAll(c cost, now time.Time, own ...claim) (paid, error) {
-	if c.stored > maxStored {
+	if c.stored > maxStored && c.adds > 0 { // what makes it no more is let through: it must shrink again
 		return nil, &BusyError{Because: fmt.Sprintf("what providers offer and what is seen in clusters take more than %d MiB of the market's store", maxStored>>20), After: smallPace}
 	}
 	return pay(now, append(own,

@@ -78,12 +78,12 @@ func (s *Shared) vouchHere(r Report) {
 // kept as it was, but sells nothing where the new one takes something back.
 func (s *Shared) admit(r Report, was, next *list, objects int) (paid, error) {
 	s.mu.Lock()
-	takes := cost{objects: objects, bytes: int(next.size), stored: s.taken() + next.size}
 	var content *wire.FlavorReport
+	var replaced int64
 	if was != nil {
-		takes.stored -= was.size
-		content = was.content
+		content, replaced = was.content, was.size
 	}
+	takes := s.takes(objects, next.size, replaced)
 	met, err := s.paces.admit(r.Cluster, content, next.content, takes, s.opts.Now())
 	s.mu.Unlock()
 	switch {
