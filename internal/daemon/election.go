@@ -109,25 +109,16 @@ func (e *Election) Run(ctx context.Context) error {
 
 // take takes part with a lock until the context ends.
 func (e *Election) take(ctx context.Context, lock resourcelock.Interface) error {
+	noted := notedLock{leaselock.Own(lock), &e.refused, &e.renewed, e.held}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          notedLock{leaselock.Own(lock), &e.refused, &e.renewed},
+		Lock:          noted,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            Lease,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: e.begin,
 			OnStoppedLeading: e.end,
-			OnNewLeader: func(who string) {
-				e.leader.Store(&who)
-				if who != e.Identity {
-					e.last.Store(false)
-					if e.Past != nil {
-						e.Past.over()
-					}
-					e.Log.Info("another replica decides", "replica", who)
-				}
-				e.changed()
-			},
+			OnNewLeader:      func(string) {}, // the lock tells, whether or not this one takes part
 		},
 	})
 	if err != nil {
@@ -141,6 +132,7 @@ func (e *Election) take(ctx context.Context, lock resourcelock.Interface) error 
 				e.Log.Info("does not take part in the leader election", "error", err)
 			}
 			e.resume(ctx, lock)
+			e.follow(ctx, noted)
 			e.keep()
 			sleep(ctx, lookEvery)
 			continue
@@ -158,6 +150,32 @@ func (e *Election) take(ctx context.Context, lock resourcelock.Interface) error 
 		end()
 	}
 	return nil
+}
+
+// held takes over who has the Lease, as it was read or written last; "" is nobody.
+func (e *Election) held(who string) {
+	if was := e.leader.Swap(&who); was != nil && *was == who || was == nil && who == "" {
+		return
+	}
+	if who != "" && who != e.Identity {
+		e.last.Store(false)
+		if e.Past != nil {
+			e.Past.over()
+		}
+		e.Log.Info("another replica decides", "replica", who)
+	}
+	e.changed()
+}
+
+// follow looks who has the Lease while this replica takes no part in the election, so that
+// what it is asked for is handed on to who decides.
+func (e *Election) follow(ctx context.Context, lock resourcelock.Interface) {
+	if e.Cut != nil && e.Cut() != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, retryPeriod)
+	defer cancel()
+	_, _, _ = lock.Get(ctx) // the lock tells
 }
 
 func (e *Election) unfit() error {

@@ -101,6 +101,7 @@ type replica struct {
 
 	mu   sync.Mutex
 	cut  string // why the store is out of reach
+	ill  bool   // it may not lead, with the store in reach
 	stop func()
 }
 
@@ -133,8 +134,10 @@ func (r *replica) start(t *testing.T, cut string) {
 		Identity: way.name, Cut: r.why, Log: r.lines.Logger(),
 		Past: NewPast(r.dir, statefile.NewHealth(slog.New(slog.DiscardHandler)), time.Now),
 		Fit: func() error {
-			if why := r.why(); why != "" {
-				return errors.New(why)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.cut != "" || r.ill {
+				return errors.New("it may not lead " + r.cut)
 			}
 			return nil
 		},
@@ -341,4 +344,41 @@ func TestPast_Damaged(t *testing.T) {
 	if !none.Leads() || !none.Holds() {
 		t.Error("who is alone does not lead")
 	}
+}
+
+// A replica that may not lead, and so takes no part, knows who does: what it is asked for is
+// handed on to that one.
+func TestElection_WhoTakesNoPartKnowsWhoLeads(t *testing.T) {
+	elections(t, func(t *testing.T, a, b *replica) {
+		unfit := func(r *replica, yes bool) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.ill = yes
+		}
+		unfit(a, true)
+		pass(20 * time.Second)
+		if a.Leads() || !b.Leads() || a.Leader() != "b" {
+			t.Fatalf("a leads %t, b %t; a takes %q for the leader", a.Leads(), b.Leads(), a.Leader())
+		}
+		unfit(a, false)
+		pass(5 * time.Second)
+		unfit(b, true)
+		pass(20 * time.Second)
+		if !a.Leads() || b.Leads() || b.Leader() != "a" || a.Leader() != "a" {
+			t.Fatalf("a leads %t, b %t, and they take %q and %q for the leader", a.Leads(), b.Leads(), a.Leader(), b.Leader())
+		}
+		// One whose former leader is gone does not name it for ever.
+		unfit(b, false)
+		pass(5 * time.Second)
+		unfit(a, true)
+		pass(20 * time.Second)
+		if a.Leader() != "b" || b.Leader() != "b" {
+			t.Errorf("they take %q and %q for the leader", a.Leader(), b.Leader())
+		}
+		unfit(b, true)
+		pass(20 * time.Second)
+		if a.Leads() || b.Leads() || a.Leader() != "" {
+			t.Errorf("nobody may lead: a leads %t, b %t, and a takes %q for the leader", a.Leads(), b.Leads(), a.Leader())
+		}
+	})
 }

@@ -12,13 +12,15 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/market/store/kube"
 )
 
-// notedLock is a Lease that remembers why it is refused: the library only logs it, at
-// each try.
+// notedLock is a Lease that remembers why it is refused, which the library only logs, at
+// each try, and tells who has it.
 type notedLock struct {
 	resourcelock.Interface
 	refused *atomic.Pointer[store.RefusedError]
 	// renewed is when the newest write as this one's was begun; nil where it is not.
 	renewed *atomic.Pointer[time.Time]
+	// held is told who has the Lease at each look and write.
+	held func(who string)
 }
 
 // wrote takes over what became of a write that was begun at a time: another replica takes
@@ -27,12 +29,14 @@ func (l notedLock) wrote(record resourcelock.LeaderElectionRecord, began time.Ti
 	l.note(err)
 	switch {
 	case err != nil:
+		return err
 	case record.HolderIdentity == l.Identity():
 		l.renewed.Store(&began)
 	default:
 		l.renewed.Store(nil)
 	}
-	return err
+	l.held(record.HolderIdentity)
+	return nil
 }
 
 // note takes over what became of a request. What was not answered says nothing of what
@@ -50,6 +54,9 @@ func (l notedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 	record, raw, err := l.Interface.Get(ctx)
 	if err != nil || record.HolderIdentity != "" && record.HolderIdentity != l.Identity() {
 		l.note(err)
+	}
+	if err == nil {
+		l.held(record.HolderIdentity)
 	}
 	return record, raw, err
 }
