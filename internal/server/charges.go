@@ -40,7 +40,7 @@ func charged(next http.HandlerFunc) http.HandlerFunc {
 		answers := b.answers
 		if owed := -answers.TokensAt(b.now()); owed > 0 {
 			after := time.Duration(math.Ceil(owed / float64(answers.Limit()) * float64(time.Second)))
-			tooMany(w, after, identityOf(r).Name, "its answers are more than it may have in this time")
+			tooMany(w, after, nameOf(r), "its answers are more than it may have in this time")
 			return
 		}
 		p := &paid{ResponseWriter: w, cost: 1}

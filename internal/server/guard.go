@@ -104,12 +104,13 @@ func GuardTLS(source TLSSource, log *slog.Logger) *tls.Config {
 // anonymous reports whether a request shows nothing at all.
 func anonymous(r *http.Request) bool { return peer(r) == nil && r.Header.Get("Authorization") == "" }
 
-// protect lets through to next whom the guard lets through; a nil guard lets
-// everybody.
+// protect lets through to next whom the guard lets through, each within the limits of one
+// identity; a nil guard lets everybody.
 func (g *Guard) protect(next http.Handler) http.Handler {
 	if g == nil {
 		return next
 	}
+	next = newLimiter(Limits{}, g.now).limit(costOf, func(*http.Request) {}, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer(r) != nil {
 			g.certified(w, r, next)

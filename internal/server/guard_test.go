@@ -100,3 +100,52 @@ func TestTheOperatorsPortIsGuarded(t *testing.T) {
 type errString string
 
 func (e errString) Error() string { return string(e) }
+
+// One who is let in to the operators' port has a part of it: who holds all the long polls
+// that it may holds up nobody else.
+func TestTheOperatorsPortIsShared(t *testing.T) {
+	f := &fleet{t: t, revocations: new(Revocations), now: time.Now()}
+	files := f.certify()
+	guard, err := NewGuard(nil, f.revocations, f.clock, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.address = "https://" + run(t, Port{Name: "operators", Address: "127.0.0.1:0", TLS: GuardTLS(files, quiet), Handler: NewOperators(Operators{
+		Metrics: NewMetrics(), Market: &recorder{}, Guard: guard,
+	})})
+	bo, waiting := &pki.Request{Name: "bo", Role: pki.Reader}, fmt.Sprintf("/market?since=%s&wait=5s", feed)
+	answers := make(chan int, maxPolls)
+	for range maxPolls {
+		client := f.client(bo, nil) // a connection each
+		go func() {
+			status, _, _ := f.call(client, "GET", waiting, nil)
+			answers <- status
+		}()
+	}
+	one, status := f.client(bo, nil), 0
+	for tries := 0; status != http.StatusTooManyRequests; tries++ {
+		var headers http.Header
+		var body []byte
+		status, headers, body = f.call(one, "GET", fmt.Sprintf("/market?since=%s&wait=1ms", feed), nil)
+		switch {
+		case status == http.StatusTooManyRequests && (headers.Get("Retry-After") == "" || !strings.Contains(string(body), "certificate:bo is held back")):
+			t.Errorf("held back with %v %s", headers, body)
+		case tries > 40:
+			t.Fatalf("one more long poll is answered %d", status)
+		}
+		waitFor(t, 50*time.Millisecond)
+	}
+	for _, who := range []*pki.Request{{Name: "ada", Role: pki.Operator}, {Name: "cy", Role: pki.Reader}} {
+		if status, _, body := f.call(f.client(who, nil), "GET", "/market", nil); status != http.StatusOK {
+			t.Errorf("%s is answered %d %s", who.Name, status, body)
+		}
+	}
+	if status, _, body := f.call(one, "GET", "/readyz", nil); status != http.StatusOK {
+		t.Errorf("what is no long poll is answered %d %s", status, body)
+	}
+	for range maxPolls {
+		if status := <-answers; status != http.StatusNotModified {
+			t.Errorf("a long poll is answered %d", status)
+		}
+	}
+}

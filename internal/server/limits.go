@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/server/finish"
 )
 
-// Limits are what one identity may use of the agents' port, however many
+// Limits are what one identity may use of the agents' or the operators' port, however many
 // connections it opens. They are far above what an honest agent does, and low
 // enough that one at its limits leaves the daemon to the others.
 type Limits struct {
@@ -62,8 +63,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// limiter holds every identity to the limits. There are as many budgets as the
-// authority has issued names, so none is ever dropped.
+// limiter holds every identity to the limits. There are as many budgets as who is let in, so none is dropped.
 type limiter struct {
 	limits Limits
 	now    func() time.Time
@@ -152,7 +152,7 @@ func polled(next http.HandlerFunc) http.HandlerFunc {
 			defer func() { <-b.polls }()
 			next(w, r)
 		default:
-			tooMany(w, time.Second, identityOf(r).Name, "it has as many long polls under way as it may")
+			tooMany(w, time.Second, nameOf(r), "it has as many long polls under way as it may")
 		}
 	})
 }
@@ -175,12 +175,11 @@ type bodyKey struct{}
 // told of each.
 func (l *limiter) limit(cost func(*http.Request) int, limited func(*http.Request), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := identityOf(r)
-		b := l.of(id)
+		b := l.of(pki.Identity{Name: nameOf(r), Role: identityOf(r).Role})
 		leave, after, reason := b.enter(cost(r))
 		if leave == nil {
 			limited(r)
-			b.refusals.Answer(w, r, func() { tooMany(w, after, id.Name, reason) })
+			b.refusals.Answer(w, r, func() { tooMany(w, after, nameOf(r), reason) })
 			return
 		}
 		defer leave()
@@ -195,6 +194,9 @@ func tooMany(w http.ResponseWriter, after time.Duration, who, reason string) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	refuse(w, http.StatusTooManyRequests, "RateLimited", "%s is held back: %s; try again in %s", who, reason, after.Round(time.Millisecond))
 }
+
+// nameOf is who is limited: on the operators' port the holder of a token or account too.
+func nameOf(r *http.Request) string { return cmp.Or(CallerOf(r).Identity, identityOf(r).Name) }
 
 // errTooFast is returned while reading a body that is over its sender's share.
 var errTooFast = errors.New("its bodies are more than it may send in this time")

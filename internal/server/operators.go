@@ -90,8 +90,8 @@ func (o *Operators) register(mux *routes.Mux) {
 	mux.HandleFunc("GET "+readyPath, o.readiness(o.Ready))
 	mux.HandleFunc("GET "+agentsReadyPath, o.readiness(o.Agents))
 	if o.Market != nil {
-		mux.Handle("GET /market", o.withTrust(marketHandler(o.Market)))
-		mux.Handle("GET "+wire.PodsPath, podsHandler(o.Market))
+		mux.Handle("GET /market", o.withTrust(polled(marketHandler(o.Market).ServeHTTP)))
+		mux.Handle("GET "+wire.PodsPath, polled(podsHandler(o.Market)))
 	}
 	if o.Profiling {
 		mux.Handle("GET "+profiles.Path, profiles.Handler(mayProfile))
