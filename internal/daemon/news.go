@@ -7,8 +7,9 @@ import (
 )
 
 // How the rounds that only reports ask for are kept apart: the loop rests several times as
-// long as its newest plan took, so that a fleet whose clusters report all the time uses a part of a
-// processor for that, whatever its size, on each replica.
+// long as its newest plan took, so that a fleet whose clusters report all the time uses a fifth of a
+// processor for that, on each replica. It does not rest long, lest what is reported wait: plans
+// that take longer than a quarter of a second use more of one.
 const (
 	restPerPlan = 4
 	restAtMost  = time.Second
