@@ -41,6 +41,11 @@ func TestBudgets_LeaveRoomInEtcd(t *testing.T) {
 	if held := (maxStored + history*bytesPerSecond + bytesAtOnce) / 3 * 4; held > etcd*3/4 {
 		t.Errorf("%d MiB of %d may be held", held>>20, etcd>>20)
 	}
+	for bytes, want := range map[int]time.Duration{0: soonest, 1000: soonest, 134 << 10: 1046875 * time.Microsecond, 32 << 20: beatEvery} {
+		if got := gapAfter(bytes); got != want {
+			t.Errorf("after a beat of %d bytes the next one with news comes after %s, want %s", bytes, got, want)
+		}
+	}
 	if listBytesAtOnce < maxPacked || seenBytesAtOnce < maxSeen || listBytesPerMinute < maxPacked*int(time.Minute/smallPace) {
 		t.Error("the largest list, changed each minute, or the largest word does not fit")
 	}

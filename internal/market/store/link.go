@@ -25,6 +25,8 @@ const (
 	retry = time.Second
 	// soonest is how soon after a beat the next one may follow that has news.
 	soonest = 500 * time.Millisecond
+	// hurried is how many bytes a second, packed, beats that have news take of whom was heard.
+	hurried = 128 << 10
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
 	// relist is how long a watch may lag before all is asked for anew: it may be one of
@@ -70,6 +72,12 @@ type link struct {
 	looked   time.Time // when it was last judged
 	dropped  bool      // a beat came back without fields that it was written with, and that was said
 	newest   string    // the highest version of an object that is known
+	beaten   int       // bytes of whom was heard in the newest beat
+}
+
+// gapAfter is how soon a beat that has news may follow one of so many bytes.
+func gapAfter(bytes int) time.Duration {
+	return min(max(soonest, time.Duration(bytes)*time.Second/hurried), beatEvery)
 }
 
 // sees notes the version of an object that the store has, or had.
@@ -227,7 +235,7 @@ func (s *Shared) Look(ctx context.Context) {
 		s.mu.Lock()
 	}
 	s.paces.share(len(s.beats.live(now))+1, now)
-	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= soonest)
+	due := s.link.synced && (s.link.tried.IsZero() || now.Sub(s.link.tried) >= beatEvery || s.link.unwritten != "" && now.Sub(s.link.tried) >= retry || s.link.soon && s.link.unwritten == "" && now.Sub(s.link.tried) >= gapAfter(s.link.beaten))
 	s.mu.Unlock()
 	if due {
 		s.beat(ctx)
@@ -316,6 +324,9 @@ func (s *Shared) beat(ctx context.Context) {
 	s.link.tried, s.link.soon = now, false
 	known := s.link.newest
 	h, err := s.beats.next(s.opts.Replica, s.opts.Life, s.opts.Serving())
+	if err == nil {
+		s.link.beaten = len(h.Spec.Heard)
+	}
 	s.mu.Unlock()
 	if err == nil {
 		h.Spec.Address, h.Spec.Fleet, h.Spec.Away = s.opts.Address, s.opts.Fleet, s.opts.Away()
