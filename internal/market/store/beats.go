@@ -18,6 +18,8 @@ import (
 const (
 	// beatEvery is how often a replica writes whom it heard.
 	beatEvery = 10 * time.Second
+	// hurried is how many bytes a second, packed, beats that have news take of whom was heard.
+	hurried = 128 << 10
 	// remembered is for how many beats a replica names whom it heard once: a reader
 	// that missed an object finds it in the next ones.
 	remembered = 6
@@ -116,6 +118,11 @@ func (b *beats) shares(now time.Time) string {
 		}
 	}
 	return ""
+}
+
+// gapAfter is how soon a beat that has news may follow one of so many bytes.
+func gapAfter(bytes int) time.Duration {
+	return min(max(soonest, time.Duration(bytes)*time.Second/hurried), beatEvery)
 }
 
 // hear notes that this replica heard a provider.

@@ -25,8 +25,6 @@ const (
 	retry = time.Second
 	// soonest is how soon after a beat the next one may follow that has news.
 	soonest = 500 * time.Millisecond
-	// hurried is how many bytes a second, packed, beats that have news take of whom was heard.
-	hurried = 128 << 10
 	// lookEvery is how often the link is judged.
 	lookEvery = time.Second
 	// relist is how long a watch may lag before all is asked for anew: it may be one of
@@ -73,11 +71,6 @@ type link struct {
 	dropped  bool      // a beat came back without fields that it was written with, and that was said
 	newest   string    // the highest version of an object that is known
 	beaten   int       // bytes of whom was heard in the newest beat
-}
-
-// gapAfter is how soon a beat that has news may follow one of so many bytes.
-func gapAfter(bytes int) time.Duration {
-	return min(max(soonest, time.Duration(bytes)*time.Second/hurried), beatEvery)
 }
 
 // sees notes the version of an object that the store has, or had.
