@@ -20,7 +20,8 @@ import (
 // asking is a fleet with one provider from a file, and a team that asks.
 var asking = map[string]string{
 	"tenants/vision.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Tenant\nmetadata: {name: vision}\nspec: {consumers: [rome]}\n",
-	"clusters/rome.yaml":  "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\nspec: {roles: [consumer], delivery: none}\n",
+	"clusters/rome.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\n" +
+		"spec: {roles: [consumer], delivery: none, reservations: {tenant: vision, defaultDuration: 24h}}\n",
 	"clusters/paris.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: paris}\n" +
 		"spec: {roles: [provider], endpoint: \"https://paris.example.org:6443\", defaultPrice: {currency: EUR, perHour: {cpu: \"0.02\", memoryGi: \"0.003\", gpu: \"2.80\"}}}\n",
 	"flavors/paris/h100.yaml": "apiVersion: fleetbroker.io/v1alpha1\nkind: Flavor\nmetadata: {name: h100, namespace: paris}\nspec:\n" +
@@ -84,6 +85,7 @@ func TestWhoDecides(t *testing.T) {
 	third.git.Set(true) // it keeps the Lease until git has been away for half a minute
 	ask("no-git", 30*time.Second+takeover)
 	fourth := h.decider(ctx, third)
+	h.reserves(ctx, third) // which takes no part any more, and knows who does
 	third.git.Set(false)
 	if fourth == third {
 		t.Error("who cannot read git still decides")
@@ -112,6 +114,21 @@ func TestWhoDecides(t *testing.T) {
 		if n := strings.Count(log, "place vision/"+name+" "); n != 1 {
 			t.Errorf("%s was placed %d times:\n%s", name, n, log)
 		}
+	}
+}
+
+// reserves demands that a replica has a reservation decided in time, whoever decides.
+func (h *hub) reserves(ctx context.Context, r *replica) {
+	h.t.Helper()
+	began := time.Now()
+	answer, err := h.client("rome", r).Reserve(ctx, "by-way-of-"+r.Name, aGPU)
+	if err != nil {
+		h.t.Errorf("a reservation by way of %s: %v", r.Name, err)
+		return
+	}
+	h.t.Logf("%s was reserved by way of %s after %s", answer.Contract, r.Name, time.Since(began).Round(10*time.Millisecond))
+	if took := time.Since(began); took > takeover {
+		h.t.Errorf("a reservation by way of %s took %s", r.Name, took)
 	}
 }
 

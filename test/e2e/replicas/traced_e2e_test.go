@@ -5,7 +5,6 @@ package replicas
 import (
 	"crypto/tls"
 	"fmt"
-	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -18,37 +17,45 @@ import (
 	"github.com/fleetbroker/fleetbroker/test/env/rigtest"
 )
 
+// aGPU is what the tests reserve.
+var aGPU = v1alpha1.ReservationRequest{RequestedResources: &v1alpha1.Quantities{CPU: "4", Memory: "16Gi", GPU: "1"}}
+
+// client asks one replica for reservations, as a cluster.
+func (h *hub) client(cluster string, r *replica) *public.Client {
+	h.t.Helper()
+	files, err := h.rig.Files(cluster)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	m, err := files.Load()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c, err := public.New(public.Options{URL: "https://" + r.Agents, TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: m.Authorities, Certificates: []tls.Certificate{m.Pair}, ServerName: "localhost"}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}
+
 // A reservation that a replica takes which does not decide is one trace: from its request
 // there by the round, commit and push of the one that decides, whose commit names it, as does
 // the answer that the client gets.
 func TestOneTraceOverReplicas(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	got := rigtest.NewSpans(t)
-	fleet := maps.Clone(asking)
-	fleet["clusters/rome.yaml"] = "apiVersion: fleetbroker.io/v1alpha1\nkind: Cluster\nmetadata: {name: rome}\n" +
-		"spec: {roles: [consumer], delivery: none, reservations: {tenant: vision, defaultDuration: 24h}}\n"
-	ctx, h := newHubOf(t, rig.Options{Inputs: fleet, Env: got.Env()}, 2)
+	ctx, h := newHubOf(t, rig.Options{Inputs: asking, Env: got.Env()}, 2)
 	h.awaitStore(ctx, h.all...)
 	decides := h.decider(ctx, nil)
 	other := h.all[0]
 	if other == decides {
 		other = h.all[1]
 	}
-	files, err := h.rig.Files("rome")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := files.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := public.New(public.Options{URL: "https://" + other.Agents, TLS: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: m.Authorities, Certificates: []tls.Certificate{m.Pair}, ServerName: "localhost"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := h.client("rome", other)
 	var answer *v1alpha1.Reservation
+	var err error
 	h.await(ctx, "a reservation by the replica that does not decide", patience, func() error {
-		answer, err = c.Reserve(ctx, "one", v1alpha1.ReservationRequest{RequestedResources: &v1alpha1.Quantities{CPU: "4", Memory: "16Gi", GPU: "1"}})
+		answer, err = c.Reserve(ctx, "one", aGPU)
 		return err
 	})
 	parts := strings.Split(answer.Trace, "-")
