@@ -63,7 +63,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// limiter holds every identity to the limits. There are as many budgets as who is let in, so none is dropped.
+// limiter holds every identity to the limits; budgets are as many as are let in, and all kept.
 type limiter struct {
 	limits Limits
 	now    func() time.Time
