@@ -115,10 +115,9 @@ func (e *Election) take(ctx context.Context, lock resourcelock.Interface) error 
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            Lease,
-		Callbacks: leaderelection.LeaderCallbacks{
+		Callbacks: leaderelection.LeaderCallbacks{ // who leads the lock says, also to one that takes no part
 			OnStartedLeading: e.begin,
 			OnStoppedLeading: e.end,
-			OnNewLeader:      func(string) {}, // the lock tells, whether or not this one takes part
 		},
 	})
 	if err != nil {

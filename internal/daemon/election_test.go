@@ -367,7 +367,7 @@ func TestElection_WhoTakesNoPartKnowsWhoLeads(t *testing.T) {
 		if !a.Leads() || b.Leads() || b.Leader() != "a" || a.Leader() != "a" {
 			t.Fatalf("a leads %t, b %t, and they take %q and %q for the leader", a.Leads(), b.Leads(), a.Leader(), b.Leader())
 		}
-		// One whose former leader is gone does not name it for ever.
+		// One whose former leader is gone names it no more.
 		unfit(b, false)
 		pass(5 * time.Second)
 		unfit(a, true)

@@ -19,7 +19,7 @@ type notedLock struct {
 	refused *atomic.Pointer[store.RefusedError]
 	// renewed is when the newest write as this one's was begun; nil where it is not.
 	renewed *atomic.Pointer[time.Time]
-	// held is told who has the Lease at each look and write.
+	// held takes who has the Lease, at each look and write.
 	held func(who string)
 }
 

@@ -9,6 +9,7 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -89,14 +90,15 @@ func NoneOf(vendor string, models []string) string {
 	if len(models) == 0 || !gpuforms.IsVendor(vendor) {
 		return ""
 	}
+	first := ""
 	for _, m := range models {
 		made, _, _ := gpunames.Normalize(m, 0)
 		if made == "" || made == vendor || !gpunames.Known(m) {
 			return ""
 		}
+		first = cmp.Or(first, made)
 	}
-	made, _, _ := gpunames.Normalize(models[0], 0)
-	return fmt.Sprintf("no GPU of %s is called %s; leave the vendor out, or write %s", vendor, strings.Join(models, " or "), made)
+	return fmt.Sprintf("no GPU of %s is called %s; leave the vendor out, or write %s", vendor, strings.Join(models, " or "), first)
 }
 
 var capability = regexp.MustCompile(`^\d+(\.\d+)?$`)

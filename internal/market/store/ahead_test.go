@@ -91,18 +91,18 @@ func TestObservations_SaidAgainBehindTheWatch(t *testing.T) {
 	a.seen, b.seen = nil, nil
 	r.tick(11) // a Heartbeat says nothing of it
 	if got := strings.Join(b.seen, ","); got != "" {
-		t.Errorf("b is told again of a word that is not the newest: %s", got)
+		t.Errorf("b hears again of a word that is not the newest: %s", got)
 	}
 	say(a, 3, "a") // as agents say again what has not changed
 	r.tick(11)
 	o, err := a.api.Observation(t.Context(), "rome")
 	must(t, err)
 	if got := strings.Join(b.seen, ","); !strings.HasPrefix(got, "rome aa") || strings.Contains(got, "bb") || o.Spec.Generation != "5.3" {
-		t.Errorf("b is told %q, the store has %s", got, o.Spec.Generation)
+		t.Errorf("b hears %q, the store has %s", got, o.Spec.Generation)
 	}
 	say(b, 4, "b")
 	r.tick(1)
 	if got := strings.Join(a.seen, ","); !strings.HasSuffix(got, "rome bb") {
-		t.Errorf("a is told %q", got)
+		t.Errorf("a hears %q", got)
 	}
 }
