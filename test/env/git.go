@@ -28,6 +28,9 @@ func runGit(ctx context.Context, dir string, environment []string, args ...strin
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
+		if said.Len() == 0 { // git fsck names what is wrong on standard output
+			said = out
+		}
 		return "", fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), dir, err, strings.TrimSpace(said.String()))
 	}
 	return strings.TrimSpace(out.String()), nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +16,7 @@ func FuzzPlain(f *testing.F) {
 		"resources: [a.yaml]\n", "resources: [https://evil.example/x.yaml]\n", "kind: List\nitems: [{kind: List, items: [{kind: X}]}]\n", "a: &a [1]\nb: [*a, *a]\n", "a: 1\na: 2\n",
 		"patches: [{patch: '[{op: add, path: /spec/x, value: 1}]', target: {kind: X}}]\n", "replacements: [{path: x}]\nimages: [{name: a}]\nreplicas: [{name: a, count: 3}]\n",
 		"---\na: 1\n---\nb: 2\n", "", "\x00", "[]", "- a", "a: .nan", "-.0", "? {a: b}\n: c\n",
+		"'" + strings.Repeat("\t", 200) + "': 1\n", // a key that is written longer than YAML reads one
 	} {
 		f.Add([]byte(text))
 	}

@@ -42,6 +42,7 @@ func TestHostileDocumentsAreBounded(t *testing.T) {
 		}, `30008:7: duplicate key "k0" (first on line 8)`},
 		"60,000 unknown fields": {func() string { return head + "spec:\n" + numbered(60_000, "  k%d: v\n") }, `unknown field "k0"`},
 		"a key of 1 MB":         {func() string { return head + "spec:\n  ? " + strings.Repeat("k", 1_000_000) + "\n  : [1]\n" }, "longer than 1024 bytes"},
+		"a key of 200 tabs":     {func() string { return head + "spec: {\"" + strings.Repeat("\\t", 200) + "\": 1}\n" }, "longer than 1024 bytes as JSON writes it"},
 		"a long key over a long list": {func() string {
 			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n      " + strings.Repeat("k", 1000) + ": [" + strings.Repeat("1,", 400_000) + "]\n"
 		}, "is a list"},

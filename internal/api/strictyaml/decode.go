@@ -293,8 +293,8 @@ func (w *walker) pairs(n *yaml.Node) ([]pair, bool) {
 			w.problem(key, "a key of %s is not text", w.path)
 			return nil, false
 		}
-		if len(key.Value) > maxKey {
-			w.problem(key, "a key of %s is longer than %d bytes", w.path, maxKey)
+		if longKey(key.Value) {
+			w.problem(key, "a key of %s is longer than %d bytes as JSON writes it; shorten it", w.path, maxKey)
 			return nil, false
 		}
 		if key.Value == "<<" && key.Style == 0 {
@@ -336,7 +336,7 @@ func (w *walker) merge(n *yaml.Node, depth int) ([]pair, bool) {
 		var out []pair
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := resolve(n.Content[i])
-			if key.Kind != yaml.ScalarNode || len(key.Value) > maxKey {
+			if key.Kind != yaml.ScalarNode || longKey(key.Value) {
 				w.problem(at, "a key of %s is not text of at most %d bytes", w.path, maxKey)
 				return nil, false
 			}

@@ -27,7 +27,8 @@ const (
 	// merge keys, maxAliasedBytes how many bytes of text.
 	maxAliased      = 10_000
 	maxAliasedBytes = 64 << 10
-	// maxKey of a map, in bytes.
+	// maxKey of a map, in bytes as JSON writes it, quotes included: YAML reads no
+	// longer one without a mark before it.
 	maxKey = 1024
 	// maxTyped is how long a quantity, a time, a number may be, in bytes: reading
 	// one can cost more than its length.

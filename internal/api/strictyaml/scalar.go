@@ -279,3 +279,13 @@ func appendString(out []byte, s string) []byte {
 	}
 	return append(out, '"')
 }
+
+// longKey reports whether a key passes its bound. Nothing is written for one that
+// is far from it either way.
+func longKey(key string) bool {
+	const escaped = len(`\u0000`)
+	if len(key) > maxKey || len(key)*escaped+len(`""`) <= maxKey {
+		return len(key) > maxKey
+	}
+	return len(appendString(nil, key)) > maxKey
+}

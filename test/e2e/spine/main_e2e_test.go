@@ -251,10 +251,25 @@ func (f *fleet) sound() *checker.Result {
 	for _, v := range res.Violations {
 		f.t.Errorf("invariant broken in %s", v)
 	}
-	if out, err := f.Platform.Git(f.ctx, "-C", f.Git.RepoDir(rig.Repo), "fsck", "--strict", "--no-dangling"); err != nil {
-		f.t.Errorf("git fsck of the remote: %v\n%s", err, out)
-	}
+	f.wellFormed()
 	return res
+}
+
+// wellFormed has git judge all that the remote's refs reach. Refs are read
+// first: git fsck reads them after the objects, and would miss what a daemon
+// that still runs pushes between.
+func (f *fleet) wellFormed() {
+	f.t.Helper()
+	at := []string{"-C", f.Git.RepoDir(rig.Repo)}
+	refs, err := f.Platform.Git(f.ctx, append(at, "for-each-ref", "--format=%(objectname)")...)
+	if err != nil {
+		f.t.Errorf("refs of the remote: %v", err)
+		return
+	}
+	fsck := append(at, "fsck", "--strict", "--no-dangling")
+	if _, err := f.Platform.Git(f.ctx, append(fsck, strings.Fields(refs)...)...); err != nil {
+		f.t.Errorf("git fsck of the remote: %v", err)
+	}
 }
 
 // phases are the contracts of an intent at the remote's head, held or ended,
