@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
 // Contracts end because intents are gone (deletions), or because providers are
@@ -100,11 +101,27 @@ func (g *endGuard) find() {
 	}
 	for _, o := range g.Inventory.Unheard() {
 		for _, c := range o.Contracts {
-			g.count(g.losses, o.Provider, c, o.State == model.Withdrawn && g.Interrupted(c, o) || o.State == model.Lost && !g.W.Deaf && !g.IsFrozenContract(c))
+			taken := o.State == model.Withdrawn && g.Interrupted(c, o)
+			g.count(g.losses, o.Provider, c, taken || o.State == model.Lost && !g.W.Deaf && !g.IsFrozenContract(c))
+			if taken && g.By(draft.RulesGangsCounted) {
+				g.countGang(o.Provider, c)
+			}
 		}
 	}
 	for _, c := range ahead.Losses(&g.Placer) {
 		g.count(g.losses, c.Spec.Provider, c, true)
+	}
+}
+
+// countGang counts what leaves with a contract whose provider takes it back: all of a gang that
+// must share a domain.
+func (g *endGuard) countGang(provider string, c *v1alpha1.Contract) {
+	in := g.Find(c.Metadata.Namespace, c.Spec.Intent.Name)
+	if w, ok := place.WithinOf(&g.Placer, in); !ok || !w.Required {
+		return
+	}
+	for _, mate := range g.W.Ledger.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		g.count(g.losses, provider, mate, true)
 	}
 }
 

@@ -132,6 +132,44 @@ func TestMaxEnds_ByProvider(t *testing.T) {
 	}
 }
 
+// A gang that leaves whole because one of its replicas loses its spot capacity counts whole;
+// one whose replicas may be anywhere counts by what is taken back.
+func TestMaxEnds_OfGangs(t *testing.T) {
+	for name, c := range map[string]struct {
+		gang  bool
+		rules int
+		ends  int32
+		held  int
+	}{
+		"too many at once":        {true, 0, 3, 4},
+		"as many as may end":      {true, 0, 4, 0},
+		"of earlier rules":        {true, 22, 3, 0},
+		"one that is not a gang":  {false, 0, 1, 0},
+		"nothing may end at once": {false, 0, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New().Consumer("rome").Provider("oslo").Tenant("vision", "rome").
+				Fleet(func(f *v1alpha1.FleetSpec) { f.Safety.MaxEnds = &c.ends }).
+				Offer("oslo/h100", Cards("nvidia-h100", 24, "80Gi"), Capacity("cpu=2000 memory=8Ti pods=2000"), Costs("2")).
+				Offer("oslo/spot", Cards("nvidia-h100", 8, "80Gi"), Capacity("cpu=2000 memory=8Ti pods=2000"), Costs("2"), func(o *model.Offer) {
+					o.Price.Spot = v1alpha1.UnitPrices{"gpu": v1alpha1.MustDecimal("1")}
+				})
+			b.W.Rules = c.rules
+			b.Intent("vision/train", Wants(8, "H100"), Times(4), With(func(s *v1alpha1.IntentSpec) {
+				s.Gang, s.Objective, s.Purchase = &c.gang, v1alpha1.Cost, []v1alpha1.PriceClass{v1alpha1.Spot, v1alpha1.OnDemand}
+			})).Round()
+			b.Tick(time.Minute).Deliver().Round()
+			p := b.Offer("oslo/spot", Heard(model.Withdrawn)).Tick(time.Minute).Round()
+			if p.HeldBackEnds != c.held {
+				t.Fatalf("held back %d, want %d: %q\n%s", p.HeldBackEnds, c.held, p.HeldBack, describe(p))
+			}
+			if again := b.Plan(); again.Changes() {
+				t.Errorf("planned again it changes\n%s", describe(again))
+			}
+		})
+	}
+}
+
 // Earlier rules hold all back together.
 func TestMaxEnds_EarlierRulesHoldAllBack(t *testing.T) {
 	b := several(t, 6, 2)

@@ -162,6 +162,9 @@ const (
 	// RulesMinReplicas: where fewer than minReplicas find a place none of them is placed; what
 	// falls below by loss is kept (package place).
 	RulesMinReplicas = 23
+	// RulesGangsCounted: what a gang loses with spot capacity that is taken back from one of its
+	// replicas counts for safety.maxEnds (package planner).
+	RulesGangsCounted = 23
 	// RulesEndNamed: of what ends at one instant, what makes room where an intent is expected to
 	// be placed is named, and no more the last by name (package explain); a consumer whose file
 	// cannot be read is refused as that, and not as unknown (package settle).
