@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -214,7 +215,8 @@ func (s *sim) fitsNodes(p *provider, o *offered, need v1alpha1.Resources, replic
 }
 
 // judgeNodes: at rest nothing is left on a node that is gone while another one of its flavor
-// has room for it. Where contracts without cards share the nodes nobody says where they lie.
+// has room for it, but for what may yet come back within the grace. Where contracts without
+// cards share the nodes nobody says where they lie.
 func (s *sim) judgeNodes() {
 	for _, p := range s.providers {
 		for _, o := range p.flavors {
@@ -228,7 +230,8 @@ func (s *sim) judgeNodes() {
 				continue
 			}
 			for _, k := range all {
-				if k.Status.Phase == v1alpha1.PhaseDegraded && k.Status.Reason == ledger.DegradedNode {
+				waits := k.Status.Since.Add(s.knobs.grace + 30*time.Second).After(epoch.Add(s.tl.now))
+				if k.Status.Phase == v1alpha1.PhaseDegraded && k.Status.Reason == ledger.DegradedNode && !waits {
 					s.judgePart(p, o, k)
 				}
 			}
