@@ -110,6 +110,17 @@ func Default() []string {
 	}
 }
 
+// Older lists the servers of older Kubernetes that make test-full tries too.
+func Older() []string {
+	var names []string
+	for _, version := range []string{"1.30", "1.33"} {
+		for _, server := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			names = append(names, server+"-"+version)
+		}
+	}
+	return names
+}
+
 // Names lists every program this package can build, sorted.
 func Names() []string {
 	names := make([]string, 0, len(programs))

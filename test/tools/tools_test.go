@@ -51,6 +51,14 @@ func TestVersionsAreTheModules(t *testing.T) {
 	}
 }
 
+func TestListsNamePrograms(t *testing.T) {
+	for _, name := range append(Default(), Older()...) {
+		if _, ok := programs[name]; !ok {
+			t.Errorf("there is no program %s", name)
+		}
+	}
+}
+
 func TestFindTakesAssetsFirst(t *testing.T) {
 	assets := t.TempDir()
 	t.Setenv(AssetsEnv, assets)
