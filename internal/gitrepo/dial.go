@@ -227,18 +227,29 @@ func (d *dialed) push(ctx context.Context, cmds []Command, pack []byte) error {
 	return nil
 }
 
-// receive runs one session of git-receive-pack. It returns the advertisement
-// and sends nothing when several commands are due and the server is not atomic.
+// receive is one session of git-receive-pack, after which nothing stands that the server
+// took of a push that it refused in part.
 func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notAtomic *packp.AdvRefs, err error) {
+	notAtomic, taken, err := d.session(ctx, cmds, pack)
+	if len(taken) > 0 {
+		err = errors.Join(err, d.takeBack(ctx, cmds, taken))
+	}
+	return notAtomic, err
+}
+
+// session runs one session of git-receive-pack. It returns the advertisement
+// and sends nothing when several commands are due and the server is not atomic. With a
+// Rejection it returns the refs that the server says to have moved all the same.
+func (d *dialed) session(ctx context.Context, cmds []Command, pack []byte) (notAtomic *packp.AdvRefs, taken map[string]bool, err error) {
 	c, auth, err := d.client(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ep, forget := d.endpoint(ctx)
 	defer forget()
 	s, err := connect(ctx, &ep, auth, c.NewReceivePackSession)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		// The report has been read by then; a close error adds nothing.
@@ -246,19 +257,19 @@ func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notA
 	}()
 	adv, err := d.advertised(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	atomic := adv.Capabilities.Supports(capability.Atomic)
 	if len(cmds) > 1 && !atomic {
-		return adv, nil
+		return adv, nil, nil
 	}
 	report, said, err := receivePack(ctx, s, adv, cmds, pack)
 	refused, err := receive.Judge(len(cmds), report, said, err)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if refused != "" {
-		return nil, errors.Join(&Rejection{Words: refused}, d.takeBack(ctx, cmds, receive.Taken(report)))
+		return nil, receive.Taken(report), &Rejection{Words: refused}
 	}
 	// After a redirect the session's endpoint is another; only its own first
 	// request may be redirected, so that one cannot be saved.
@@ -268,11 +279,12 @@ func (d *dialed) receive(ctx context.Context, cmds []Command, pack []byte) (notA
 		d.adv = adv
 		d.mu.Unlock()
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // takeBack moves refs back that a server took of a push of which it refused others: a
-// note of what is accepted never runs ahead of its branch.
+// note of what is accepted never runs ahead of its branch. What it takes of that in part is
+// left: a server that says so of every push is asked no more.
 func (d *dialed) takeBack(ctx context.Context, cmds []Command, taken map[string]bool) error {
 	var back []Command
 	for _, c := range cmds {
@@ -284,8 +296,13 @@ func (d *dialed) takeBack(ctx context.Context, cmds []Command, taken map[string]
 		return nil
 	}
 	pack, err := gitobj.Set{}.Pack()
-	if err == nil {
-		err = d.push(ctx, back, pack)
+	for _, c := range back { // a server that was not atomic is given one at a time
+		if err == nil && d.auth.Another != nil {
+			err = d.auth.Another(ctx)
+		}
+		if err == nil {
+			_, _, err = d.session(ctx, []Command{c}, pack)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("the server moved %v all the same, which was not taken back: %w", back, err)

@@ -2,12 +2,16 @@ package gitrepo_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/memremote"
@@ -86,5 +90,30 @@ func TestBombOnABranchStopsThatBranchAlone(t *testing.T) {
 				t.Errorf("after it was set back: heads %v, alarms %q, want %s at %s", at, h.Alarms, bombed, last)
 			}
 		})
+	}
+}
+
+// A server that says of every push that it took a ref, and refused one that nobody pushed, is
+// asked to take it back once.
+func TestServerThatTakesEveryPushInPart(t *testing.T) {
+	pushes := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/x-git-receive-pack-advertisement")
+			_, _ = io.WriteString(w, pkt("# service=git-receive-pack\n")+"0000"+pkt(strings.Repeat("1", 40)+" refs/heads/ledger\x00report-status delete-refs atomic\n")+"0000")
+			return
+		}
+		if pushes++; pushes > 10 {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", "application/x-git-receive-pack-result")
+		_, _ = io.WriteString(w, pkt("unpack ok\n")+pkt("ok refs/heads/ledger\n")+pkt("ng refs/heads/other no\n")+"0000")
+	}))
+	defer srv.Close()
+	budgeted := 0
+	remote := dial(t, srv.URL+"/fleet.git", gitrepo.Auth{Another: func(context.Context) error { budgeted++; return nil }})
+	err := remote.Push(t.Context(), []gitrepo.Command{{Ref: "refs/heads/ledger", New: tree.Hash{1}}}, []byte("PACK"))
+	if pushes != 2 || budgeted != 1 || err == nil || !strings.Contains(err.Error(), "was not taken back") {
+		t.Errorf("%d pushes, %d of them asked for, and %v", pushes, budgeted, err)
 	}
 }

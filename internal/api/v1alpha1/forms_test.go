@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,6 +157,40 @@ func TestConsumerOf(t *testing.T) {
 		tenant := TenantSpec{Consumers: c.tenant}
 		if got := tenant.ConsumerOf(&IntentSpec{Consumer: c.intent}); got != c.want {
 			t.Errorf("consumers %v, intent's %q: got %q, want %q", c.tenant, c.intent, got, c.want)
+		}
+	}
+}
+
+// Whatever is read as a duration or a time is written so that it is read again, as the same.
+func TestTimes_AreReadAgain(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"99999d": true, "15250w1d": true, "15250w1d23h": true, "15250w2d": false, "15250w": true, "15251w": false, "30500w4d": false, "99999w99999d": false,
+		"15250w1d24h": false, "2562047h47m16.854775807s": true, "2562047h48m": false, "1w1d1h": true, "-1h": false,
+	} {
+		var d, again Duration
+		err := json.Unmarshal([]byte(strconv.Quote(text)), &d)
+		if (err == nil) != ok || d.Duration < 0 {
+			t.Errorf("%s is read as %v, %v", text, d, err)
+		}
+		written, _ := json.Marshal(d)
+		if err := json.Unmarshal(written, &again); err != nil || again != d {
+			t.Errorf("%s is written as %s, which is read as %v, %v", text, written, again, err)
+		}
+	}
+	for text, ok := range map[string]bool{
+		"9999-12-31T23:59:59Z": true, "9999-12-31T23:59:59-12:00": false, "9999-12-31T23:59:59+12:00": true, "0001-01-01T00:00:00Z": false,
+		"0000-01-01T00:00:00Z": true, "0000-01-01T00:00:00+12:00": false,
+	} {
+		var at, again Time
+		err := json.Unmarshal([]byte(strconv.Quote(text)), &at)
+		if (err == nil) != ok {
+			t.Errorf("%s is read as %v, %v", text, at, err)
+		}
+		if ok {
+			written, _ := json.Marshal(at)
+			if err := json.Unmarshal(written, &again); err != nil || !again.Equal(at.Time) {
+				t.Errorf("%s is written as %s, which is read as %v, %v", text, written, again, err)
+			}
 		}
 	}
 }

@@ -17,12 +17,21 @@ type Duration struct{ time.Duration }
 // daysForm are the days and weeks that a duration may begin with.
 var daysForm = regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,5})d)?`)
 
+// day is one of 24 hours, mostDays how many of them a duration can have.
+const (
+	day      = 24 * time.Hour
+	mostDays = int(math.MaxInt64 / day)
+)
+
 // ParseDuration reads a duration that is not negative.
 func ParseDuration(s string) (Duration, error) {
 	m := daysForm.FindStringSubmatch(s)
 	weeks, _ := strconv.Atoi(m[1]) // "" is none
 	days, _ := strconv.Atoi(m[2])
-	long := time.Duration(7*weeks+days) * 24 * time.Hour
+	if days += 7 * weeks; days > mostDays {
+		return Duration{}, fmt.Errorf("%q is longer than %d days, of which there are no more in a duration", s, mostDays)
+	}
+	long := time.Duration(days) * day
 	if rest := s[len(m[0]):]; rest != "" || m[0] == "" {
 		v, err := time.ParseDuration(rest)
 		if err != nil || v < 0 || rest[0] == '+' || long > math.MaxInt64-v {
@@ -90,7 +99,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a time: write RFC 3339, such as 2026-12-01T08:00:00Z", s)
 	}
-	if *t = TimeOf(v); t.IsZero() {
+	if *t = TimeOf(v); t.IsZero() || t.Year() < 0 || t.Year() > 9999 { // in UTC, which could not be read again
 		return fmt.Errorf("%q is no time: leave it out for none", s)
 	}
 	return nil
