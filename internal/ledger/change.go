@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"path"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/genyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
@@ -99,6 +100,28 @@ func (ch Changes) Files() (puts map[string][]byte, deletes []string, err error) 
 		}
 	}
 	return puts, deletes, nil
+}
+
+// Legible is an error when one of the files of Changes could not be read again. A ledger that
+// has such a file decides nothing (Broken), whoever's file it is.
+func Legible(puts map[string][]byte) error {
+	for _, name := range sortedKeys(puts) {
+		b, err := puts[name], error(nil)
+		switch {
+		case len(b) > maxFile:
+			err = fmt.Errorf("it has more than %d bytes", maxFile)
+		case path.Base(name) == StateFile:
+			_, err = decodeState(b)
+		case path.Dir(path.Dir(name)) == Root: // next to the tenant's intents
+			_, err = decodeSpend(b)
+		default:
+			_, err = decodeContract(b)
+		}
+		if err != nil {
+			return fmt.Errorf("%s could not be read again: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Header is the first line of every generated file.

@@ -69,14 +69,21 @@ func verdict(err error) (mistake, failure error) {
 	return err, nil
 }
 
-func readFile(store tree.Store, h tree.Hash, kind string, meta *v1alpha1.TypeMeta, into any) error {
+// readFile reads a file of the ledger, by decode.
+func readFile[T any](store tree.Store, h tree.Hash, decode func([]byte) (T, error)) (T, error) {
+	var none T
 	b, err := store.File(h, maxFile)
 	if errors.Is(err, tree.ErrTooLarge) {
-		return fmt.Errorf("%w: at most %d bytes", err, maxFile)
+		return none, fmt.Errorf("%w: at most %d bytes", err, maxFile)
 	}
 	if err != nil {
-		return &storeError{err}
+		return none, &storeError{err}
 	}
+	return decode(b)
+}
+
+// decodeAs reads a value of a kind.
+func decodeAs(b []byte, kind string, meta *v1alpha1.TypeMeta, into any) error {
 	if err := Decode(b, into); err != nil {
 		return err
 	}
@@ -86,9 +93,9 @@ func readFile(store tree.Store, h tree.Hash, kind string, meta *v1alpha1.TypeMet
 	return nil
 }
 
-func readContract(store tree.Store, h tree.Hash) (*v1alpha1.Contract, error) {
+func decodeContract(b []byte) (*v1alpha1.Contract, error) {
 	c := &v1alpha1.Contract{}
-	if err := readFile(store, h, v1alpha1.KindContract, &c.TypeMeta, c); err != nil {
+	if err := decodeAs(b, v1alpha1.KindContract, &c.TypeMeta, c); err != nil {
 		return nil, err
 	}
 	if !knownPhase(c.Status.Phase) {
@@ -100,9 +107,24 @@ func readContract(store tree.Store, h tree.Hash) (*v1alpha1.Contract, error) {
 	return c, nil
 }
 
-func readState(store tree.Store, h tree.Hash, tenant, intent string) (*v1alpha1.IntentState, error) {
+func decodeState(b []byte) (*v1alpha1.IntentState, error) {
 	s := &v1alpha1.IntentState{}
-	if err := readFile(store, h, v1alpha1.KindIntentState, &s.TypeMeta, s); err != nil {
+	return s, decodeAs(b, v1alpha1.KindIntentState, &s.TypeMeta, s)
+}
+
+func decodeSpend(b []byte) (*v1alpha1.Spend, error) {
+	s := &v1alpha1.Spend{}
+	return s, decodeAs(b, v1alpha1.KindSpend, &s.TypeMeta, s)
+}
+
+func decodeSetAside(b []byte) (*v1alpha1.SetAside, error) {
+	s := &v1alpha1.SetAside{}
+	return s, decodeAs(b, v1alpha1.KindSetAside, &s.TypeMeta, s)
+}
+
+func readState(store tree.Store, h tree.Hash, tenant, intent string) (*v1alpha1.IntentState, error) {
+	s, err := readFile(store, h, decodeState)
+	if err != nil {
 		return nil, err
 	}
 	if s.Metadata.Name != intent || s.Metadata.Namespace != tenant {
@@ -112,8 +134,8 @@ func readState(store tree.Store, h tree.Hash, tenant, intent string) (*v1alpha1.
 }
 
 func readSpend(store tree.Store, h tree.Hash, tenant, month string) (*v1alpha1.Spend, error) {
-	s := &v1alpha1.Spend{}
-	if err := readFile(store, h, v1alpha1.KindSpend, &s.TypeMeta, s); err != nil {
+	s, err := readFile(store, h, decodeSpend)
+	if err != nil {
 		return nil, err
 	}
 	if s.Metadata.Name != month || s.Metadata.Namespace != tenant {
@@ -123,8 +145,8 @@ func readSpend(store tree.Store, h tree.Hash, tenant, month string) (*v1alpha1.S
 }
 
 func readSetAside(store tree.Store, h tree.Hash) ([]v1alpha1.SetAsidePiece, error) {
-	s := &v1alpha1.SetAside{}
-	if err := readFile(store, h, v1alpha1.KindSetAside, &s.TypeMeta, s); err != nil {
+	s, err := readFile(store, h, decodeSetAside)
+	if err != nil {
 		return nil, err
 	}
 	for i, p := range s.Pieces {

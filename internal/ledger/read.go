@@ -361,7 +361,7 @@ func (n *intentNode) read(store tree.Store, e tree.Entry, tenant, intent string)
 		}
 		return err
 	}
-	c, err := readContract(store, e.Hash)
+	c, err := readFile(store, e.Hash, decodeContract)
 	if err != nil {
 		return err
 	}

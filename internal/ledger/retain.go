@@ -24,7 +24,8 @@ func Retention(keep time.Duration) time.Duration {
 
 // Retire is the changes by which contracts that ended before now − keep leave
 // the tree. What each cost moves, month by month, into its tenant's spend
-// files, and in sum into its intent's state, so that no budget notices. An
+// files, and in sum into its intent's state, so that no budget notices. What a month of
+// them has no room for stays where it is. An
 // intent's state leaves with its last contract only when gone says that the
 // intent itself is no more (nil: never).
 func (b Books) Retire(l *Ledger, now v1alpha1.Time, keep time.Duration, gone func(tenant, intent string) bool) Changes {
@@ -41,13 +42,10 @@ func (b Books) RetireEach(l *Ledger, now v1alpha1.Time, keep func(*v1alpha1.Cont
 			n := l.intent(tenant, intent)
 			var old []*v1alpha1.Contract
 			for _, c := range n.contracts {
-				if Ended(c.Status.Phase) && c.Status.Since.Before(now.Add(-keep(c))) {
+				if Ended(c.Status.Phase) && c.Status.Since.Before(now.Add(-keep(c))) && b.carry(l, spends, c) {
 					old = append(old, c)
+					ch.Contracts = append(ch.Contracts, model.Change{Before: c})
 				}
-			}
-			for _, c := range old {
-				ch.Contracts = append(ch.Contracts, model.Change{Before: c})
-				b.carry(l, spends, c)
 			}
 			if s := b.stateAfter(n, old, tenant, intent, gone); s != nil {
 				ch.States = append(ch.States, *s)
@@ -62,9 +60,23 @@ func (b Books) RetireEach(l *Ledger, now v1alpha1.Time, keep func(*v1alpha1.Cont
 	return ch
 }
 
-// carry adds an ended contract's cost to copies of its tenant's spend files.
-func (b Books) carry(l *Ledger, spends map[string]*v1alpha1.Spend, c *v1alpha1.Contract) {
+// maxSpent is how many contracts a month of a tenant's spend may name: the longest names and
+// amounts of so many stay below maxFile.
+const maxSpent = 24_000
+
+// carry adds an ended contract's cost to copies of its tenant's spend files, and reports
+// whether it could: one for which a month has no room stays in the tree.
+func (b Books) carry(l *Ledger, spends map[string]*v1alpha1.Spend, c *v1alpha1.Contract) bool {
 	tenant := c.Metadata.Namespace
+	for month := range c.Status.Months {
+		s := spends[SpendPath(tenant, month)]
+		if s == nil {
+			s = l.Spend(tenant, month)
+		}
+		if s != nil && len(s.Entries) >= maxSpent {
+			return false
+		}
+	}
 	for _, month := range sortedKeys(c.Status.Months) {
 		cost := c.Status.Months[month]
 		if cost.Amount.IsZero() && cost.List.IsZero() {
@@ -87,6 +99,7 @@ func (b Books) carry(l *Ledger, spends map[string]*v1alpha1.Spend, c *v1alpha1.C
 			Amount: cost.Amount, List: cost.List, Currency: c.Spec.Price.Currency,
 		})
 	}
+	return true
 }
 
 // stateAfter is how an intent's state changes when old contracts leave, nil

@@ -28,11 +28,11 @@ func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share
 			}
 		}
 	}
+	out := map[string]string{}
 	if len(of) == 0 {
-		return nil
+		return out
 	}
 	r.deliver.known.Follow(in.ledger, in.fleet)
-	out := map[string]string{}
 	for at, why := range r.deliver.known.With(ledger.Changes{Contracts: changes}) {
 		if key := of[at]; key != "" {
 			out[key] = fmt.Sprintf("namespace %s of %s: %s", at[1], at[0], why)
@@ -42,23 +42,4 @@ func (r *Reconciler) clashing(in *inputs, keys []string, byKey map[string]*share
 		r.once.Log.Warn("a change is not written, because it clashes", "intent", key, "reason", out[key])
 	}
 	return out
-}
-
-// without leaves out the keys that clash, with all that only holds together with
-// them.
-func without(keys []string, groups map[string]string, clash map[string]string) []string {
-	if len(clash) == 0 {
-		return keys
-	}
-	group := func(key string) string {
-		if g := groups[key]; g != "" {
-			return g
-		}
-		return key
-	}
-	gone := map[string]bool{}
-	for key := range clash {
-		gone[group(key)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return gone[group(key)] })
 }

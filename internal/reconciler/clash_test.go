@@ -3,10 +3,12 @@ package reconciler
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/grouping"
 )
 
 // A plan that maps a namespace to what another's is called at the provider is not
@@ -43,7 +45,32 @@ func TestAClashOfRemoteNamesIsNotWritten(t *testing.T) {
 	if len(why) != 1 || !strings.Contains(why["nlp/attack"], "at paris it would be vision-rome, which namespace vision of tenant vision in rome has") {
 		t.Errorf("why is %v", why)
 	}
-	if left := without(keys, groupsOf(keys, byKey), why); len(left) != 1 || left[0] != "nlp/honest" {
+	if left := grouping.Without(keys, groupsOf(keys, byKey), why); len(left) != 1 || left[0] != "nlp/honest" {
 		t.Errorf("written are %v", left)
+	}
+}
+
+// What could not be read again is not written: one contract of a negative length would stop
+// every round of everybody. The others are.
+func TestWhatCouldNotBeReadAgainIsNotWritten(t *testing.T) {
+	s := newStory(t, "ledger")
+	s.push(map[string]string{"intents/vision/train.yaml": intentOf("train", "4")})
+	s.expect(s.rest(), placed, peering)
+	in, err := s.r.read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &planner.Plan{}
+	for c := range in.ledger.Contracts() {
+		for name, grace := range map[string]time.Duration{"bad": -time.Hour, "good": time.Hour} {
+			next := *c
+			next.Metadata.Name, next.Spec.Intent.Name, next.Spec.Grace.Duration = "vision-"+name+"-0-aaaa", name, grace
+			plan.Now, plan.Contracts = c.Spec.Term.Start, append(plan.Contracts, model.Change{After: &next})
+		}
+	}
+	keys, byKey := shares(plan)
+	refused := map[string]string{}
+	if err := s.r.makeFiles(keys, byKey, refused); err != nil || len(refused) != 1 || !strings.Contains(refused["vision/bad"], "-1h") || len(byKey["vision/good"].puts) != 1 {
+		t.Errorf("refused are %v, %v", refused, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/commits"
+	"github.com/fleetbroker/fleetbroker/internal/reconciler/grouping"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/message"
 	"github.com/fleetbroker/fleetbroker/internal/reconciler/replay"
 )
@@ -24,6 +25,8 @@ import (
 type share struct {
 	ledger.Changes
 	decision *planner.Decision
+	puts     map[string][]byte
+	deletes  []string
 }
 
 // shares splits a plan's changes by intent, in order of "<tenant>/<intent>".
@@ -88,14 +91,14 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 	}
 	groups := groupsOf(keys, byKey)
 	planned := len(keys)
-	for _, key := range without(keys, groups, r.clashing(in, keys, byKey)) {
+	refused := r.clashing(in, keys, byKey)
+	if err := r.makeFiles(keys, byKey, refused); err != nil {
+		return gitrepo.Request{}, err
+	}
+	for _, key := range grouping.Without(keys, groups, refused) {
 		s := byKey[key]
-		puts, deletes, err := s.Files()
-		if err != nil {
-			return gitrepo.Request{}, fmt.Errorf("write %s: %w", key, err)
-		}
 		req.Items = append(req.Items, gitrepo.Item{
-			Key: key, Group: groups[key], Puts: puts, Deletes: deletes,
+			Key: key, Group: groups[key], Puts: s.puts, Deletes: s.deletes,
 			Line: message.Line(s.decision, s.Contracts), Trailers: message.Trailers(s.Contracts),
 		})
 	}
@@ -116,6 +119,22 @@ func (r *Reconciler) request(in *inputs, w *planner.World, p *planner.Plan, mark
 		return out, err
 	}
 	return req, nil
+}
+
+// makeFiles makes the files of what changes. What could not be read again is refused, by key with
+// why: it would stop the fleet.
+func (r *Reconciler) makeFiles(keys []string, byKey map[string]*share, refused map[string]string) (err error) {
+	for _, key := range keys {
+		s := byKey[key]
+		if s.puts, s.deletes, err = s.Files(); err != nil {
+			return fmt.Errorf("write %s: %w", key, err)
+		}
+		if err := ledger.Legible(s.puts); err != nil {
+			refused[key] = err.Error()
+			r.once.Log.Warn("a change is not written, because it could not be read again", "intent", key, "reason", refused[key])
+		}
+	}
+	return nil
 }
 
 // compose renders what several intents share, for just the intents that are

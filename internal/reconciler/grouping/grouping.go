@@ -5,6 +5,8 @@
 package grouping
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -60,4 +62,23 @@ func (u *Union) Join(a, b string) {
 	}
 	u.count[a] = max(1, u.count[a]) + max(1, u.count[b])
 	u.parent[b] = a
+}
+
+// Without leaves out the keys that are refused, with all that only holds together with
+// them.
+func Without(keys []string, groups map[string]string, refused map[string]string) []string {
+	if len(refused) == 0 {
+		return keys
+	}
+	group := func(key string) string {
+		if g := groups[key]; g != "" {
+			return g
+		}
+		return key
+	}
+	gone := map[string]bool{}
+	for key := range refused {
+		gone[group(key)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return gone[group(key)] })
 }
