@@ -75,6 +75,7 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 		at      place
 		n, most int
 	}
+	selectors := 0
 	pl := p.in("placement")
 	all := []list{
 		{p.in("alternatives"), len(s.Alternatives), v1alpha1.MaxAlternatives}, {p.in("schedule", "windows"), len(s.Schedule.Windows), v1alpha1.MaxWindows},
@@ -96,6 +97,7 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 	if s.Offload != nil {
 		all = append(all, list{p.in("offload", "namespaces"), len(s.Offload.Namespaces), v1alpha1.MaxOffload})
 		for i, n := range s.Offload.Namespaces {
+			selectors += labels.Bytes(n.PodSelector)
 			for _, l := range labels.Lengths(n.PodSelector) {
 				all = append(all, list{p.in("offload", "namespaces", i, "podSelector").in(l.At...), l.N, l.Most})
 			}
@@ -104,7 +106,10 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 	if v := s.VirtualNode; v != nil {
 		all = append(all, list{p.in("virtualNode", "taints"), len(v.Taints), v1alpha1.MaxTaints}, list{p.in("virtualNode", "labels"), len(v.Labels), v1alpha1.MaxLabels})
 	}
-	within := true
+	within := selectors <= labels.MostBytes
+	if !within {
+		c.errorf(p.in("offload", "namespaces"), "LimitExceeded", "%s: the selectors have %d bytes together, and at most %d are read: select by fewer labels", p.in("offload", "namespaces"), selectors, labels.MostBytes)
+	}
 	for _, l := range all {
 		if l.n > l.most {
 			within = false
@@ -292,8 +297,8 @@ func (c *checker) schedule(p place, s *v1alpha1.Schedule) {
 // instant refuses times that can only be a mistake: a clock that was not set, or
 // another program's word for "none".
 func (c *checker) instant(p place, t v1alpha1.Time) {
-	if !t.IsZero() && t.Year() < 2000 {
-		c.errorf(p, "BadValue", "%s: %s is before the year 2000; leave it out for none", p, t.Format(time.RFC3339))
+	if !t.IsZero() && (t.Year() < 2000 || t.Year() > 2199) {
+		c.errorf(p, "BadValue", "%s: %s is not between the years 2000 and 2199; leave it out for none", p, t.Format(time.RFC3339))
 	}
 }
 

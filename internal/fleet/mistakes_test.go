@@ -128,3 +128,31 @@ func TestListsOfAnIntentAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Each contract has the selectors of all namespaces: what they come to together is bounded.
+func TestSelectorsAreBoundedTogether(t *testing.T) {
+	for n, refused := range map[int]bool{8: false, 9: true} { // of 32 values of 63 bytes each
+		var spaces []string
+		for i := range n {
+			values := make([]string, 32)
+			for k := range values {
+				values[k] = fmt.Sprintf("%s%02d", strings.Repeat("v", 61), k)
+			}
+			spaces = append(spaces, fmt.Sprintf("{name: vision-%d, podSelector: {matchExpressions: [{key: a, operator: In, values: [%s]}]}}", i, strings.Join(values, ", ")))
+		}
+		f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, offload: {namespaces: ["+strings.Join(spaces, ", ")+"]}")), nil)
+		if got := strings.Join(diagnostics(f), "\n"); strings.Contains(got, "the selectors have 18171 bytes together, and at most 16384 are read") != refused {
+			t.Errorf("%d namespaces: %.500s", n, got)
+		}
+	}
+}
+
+// A time in a year that nobody means is refused with what to do.
+func TestTimesFarAhead(t *testing.T) {
+	for at, refused := range map[string]bool{"2199-12-31T23:59:59Z": false, "2200-01-01T00:00:00Z": true, "9999-12-31T23:59:59Z": true} {
+		f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, schedule: {deadline: \""+at+"\"}")), nil)
+		if got := strings.Join(diagnostics(f), "\n"); strings.Contains(got, "is not between the years 2000 and 2199; leave it out for none") != refused {
+			t.Errorf("%s: %s", at, got)
+		}
+	}
+}

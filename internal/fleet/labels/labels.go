@@ -62,6 +62,27 @@ func Lengths(s *v1alpha1.LabelSelector) []Length {
 	return out
 }
 
+// MostBytes is how many bytes the selectors of an intent's namespaces may have together: each
+// of its contracts has them all.
+const MostBytes = 16 << 10
+
+// Bytes are those of a selector's keys and values; nil has none.
+func Bytes(s *v1alpha1.LabelSelector) (n int) {
+	if s == nil {
+		return 0
+	}
+	for k, v := range s.MatchLabels {
+		n += len(k) + len(v)
+	}
+	for _, e := range s.MatchExpressions {
+		n += len(e.Key) + len(e.Operator)
+		for _, v := range e.Values {
+			n += len(v)
+		}
+	}
+	return n
+}
+
 // Length is how long a list is, and may be.
 type Length struct {
 	At      []any

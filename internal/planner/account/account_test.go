@@ -259,3 +259,29 @@ func TestAccounts_SumsDoNotWrap(t *testing.T) {
 		}
 	}
 }
+
+// What a contract will cost to the end of its term is exact where that is near, and else no less
+// than exact, in time that does not grow with the term.
+func TestToEnd(t *testing.T) {
+	m := account.Money{Books: ledger.Books{Currency: "EUR"}, Now: now}
+	c := &v1alpha1.Contract{}
+	c.Spec.Price = v1alpha1.ContractPrice{Hourly: v1alpha1.MustDecimal("2"), Currency: "EUR"}
+	for range 64 {
+		c.Spec.Price.Windows = append(c.Spec.Price.Windows, v1alpha1.ContractPriceWindow{Window: v1alpha1.Window{From: "20:00", To: "06:00"}, Hourly: v1alpha1.MustDecimal("0.1")})
+	}
+	for days, same := range map[int]bool{3: true, 400: true, 401: false, 1200: false} {
+		c.Spec.Term.End = v1alpha1.TimeOf(now.AddDate(0, 0, days))
+		exact, is := m.ToEnd(c, true), m.ToEnd(c, false)
+		if is < exact || (is == exact) != same {
+			t.Errorf("%d days: %s, exactly %s", days, is.Text(), exact.Text())
+		}
+	}
+	c.Spec.Term.End = v1alpha1.TimeOf(time.Date(2199, 12, 31, 0, 0, 0, 0, time.UTC))
+	begin := time.Now()
+	for range 20 {
+		m.ToEnd(c, false)
+	}
+	if took := time.Since(begin); took > time.Minute { // 400 days are some 10 ms; all of it were 4 s each
+		t.Errorf("twenty take %s", took)
+	}
+}

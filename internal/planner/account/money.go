@@ -1,6 +1,8 @@
 package account
 
 import (
+	"time"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -34,6 +36,20 @@ func (m *Money) Peak(c *v1alpha1.Contract) quantity.Micro {
 		return 0
 	}
 	return m.Most(c)
+}
+
+// exactly is how far ahead the windows of a price are followed from opening to opening.
+const exactly = 400 * 24 * time.Hour
+
+// ToEnd is what a contract will cost from now to the end of its term. Whose price has windows
+// counts at the most it comes to beyond exactly, unless all are to be followed: there are
+// some ten thousand openings in each ten years, and this is asked in each round.
+func (m *Money) ToEnd(c *v1alpha1.Contract, all bool) quantity.Micro {
+	end, rest := c.Spec.Term.End, quantity.Micro(0)
+	if far := v1alpha1.TimeOf(m.Now.Add(exactly)); !all && len(c.Spec.Price.Windows) > 0 && end.After(far.Time) {
+		rest, end = m.Most(c).ForSeconds(int64(end.Sub(far.Time)/time.Second)), far
+	}
+	return m.In(m.Books.HoldUntil(c.Spec.Price, m.Now, end, end), c.Spec.Price.Currency).Plus(rest)
 }
 
 // hold is what a charged contract will still cost this month, 0 of others.

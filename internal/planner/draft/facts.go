@@ -88,6 +88,12 @@ func (f *Moment) Peak(c *v1alpha1.Contract) quantity.Micro {
 	return m.Peak(c)
 }
 
+// ToEnd is what a contract will cost from now to the end of its term.
+func (f *Moment) ToEnd(c *v1alpha1.Contract) quantity.Micro {
+	m := f.money()
+	return m.ToEnd(c, !f.By(RulesFarPrices))
+}
+
 // defaultGrace is FORMATS' default of a fleet's gracePeriod.
 const defaultGrace = 5 * time.Minute
 

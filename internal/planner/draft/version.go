@@ -162,6 +162,9 @@ const (
 	// RulesMinReplicas: where fewer than minReplicas find a place none of them is placed; what
 	// falls below by loss is kept (package place).
 	RulesMinReplicas = 23
+	// RulesFarPrices: what a contract will cost counts at the most that its price comes to from
+	// 400 days ahead on, where that has windows (package account).
+	RulesFarPrices = 23
 	// RulesGangsCounted: what a gang loses with spot capacity that is taken back from one of its
 	// replicas counts for safety.maxEnds (package planner).
 	RulesGangsCounted = 23

@@ -52,8 +52,8 @@ func (r *Placer) moneyFor(j *draft.Job, b *v1alpha1.IntentBudget, live, except [
 			continue
 		}
 		hourly = hourly.Plus(r.Peak(c)).Plus(r.transferOf(c))
-		if !c.Spec.Term.End.IsZero() {
-			ahead = ahead.Plus(r.InFleet(r.Books.HoldUntil(c.Spec.Price, r.Now, c.Spec.Term.End, c.Spec.Term.End), c.Spec.Price.Currency))
+		if b.MaxTotal != nil && !c.Spec.Term.End.IsZero() {
+			ahead = ahead.Plus(r.ToEnd(c))
 			ahead = ahead.Plus(r.transferOf(c).ForSeconds(int64(c.Spec.Term.End.Sub(r.Now.Time).Seconds())))
 		}
 	}
