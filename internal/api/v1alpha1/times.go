@@ -17,18 +17,13 @@ type Duration struct{ time.Duration }
 // daysForm are the days and weeks that a duration may begin with.
 var daysForm = regexp.MustCompile(`^(?:(\d{1,5})w)?(?:(\d{1,5})d)?`)
 
-// day is one of 24 hours, mostDays how many of them a duration can have.
-const (
-	day      = 24 * time.Hour
-	mostDays = int(math.MaxInt64 / day)
-)
-
 // ParseDuration reads a duration that is not negative.
 func ParseDuration(s string) (Duration, error) {
 	m := daysForm.FindStringSubmatch(s)
 	weeks, _ := strconv.Atoi(m[1]) // "" is none
 	days, _ := strconv.Atoi(m[2])
-	if days += 7 * weeks; days > mostDays {
+	const day, mostDays = 24 * time.Hour, math.MaxInt64 / int64(24*time.Hour)
+	if days += 7 * weeks; int64(days) > mostDays {
 		return Duration{}, fmt.Errorf("%q is longer than %d days, of which there are no more in a duration", s, mostDays)
 	}
 	long := time.Duration(days) * day
