@@ -162,6 +162,9 @@ const (
 	// RulesMinReplicas: where fewer than minReplicas find a place none of them is placed; what
 	// falls below by loss is kept (package place).
 	RulesMinReplicas = 23
+	// RulesPairsBounded: in a batch of more than two million pairs of a kind of request and an
+	// offer each kind has its cheapest places alone (package formulate).
+	RulesPairsBounded = 23
 	// RulesFarPrices: what a contract will cost counts at the most that its price comes to from
 	// 400 days ahead on, where that has windows (package account).
 	RulesFarPrices = 23

@@ -4,6 +4,7 @@
 //
 //	rows.go       offers as rows, and what a place there takes and charges
 //	problem.go    rows, kinds, seats, accounts, and what those without a place count for
+//	kept.go       which places a kind has where there are too many
 //	scarce.go     what places count for beside their prices (package scarcity)
 //	parts.go      replicas that may be put together from parts
 //	bindings.go   who must stay because of others, and who belongs to whom

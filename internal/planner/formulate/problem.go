@@ -58,7 +58,7 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 	seats = slices.DeleteFunc(slices.Clone(seats), func(s *place.Seat) bool { // those whose place cannot change
 		return fixed(s, plain)
 	})
-	bound := bindingsOf(p, seats)
+	bound, kept := bindingsOf(p, seats), keptOf(p, seats)
 	for _, s := range seats {
 		if bound.stay[s.Job] {
 			continue
@@ -68,7 +68,7 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
 			p.Match.Trim()
 			p.Match.Refresh(s.Class)
-			if b.addKind(s.Class, extras(p, seats, s.Class), plain); !b.divide(s, plain) {
+			if b.addKind(s.Class, extras(p, seats, s.Class), kept.of(s), plain); !b.divide(s, plain) {
 				kind = batch.Nowhere
 			}
 			kinds[askedBy(s)] = kind
@@ -121,8 +121,8 @@ func (b *Problem) accountOf(j *draft.Job) int32 {
 	return at
 }
 
-// addKind adds a class's places, with what each counts for beside its price.
-func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, plain bool) {
+// addKind adds a class's places that are kept, with what each counts for beside its price.
+func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, kept kept, plain bool) {
 	byPrice := of.ByPrice()
 	k := batch.Kind{
 		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
@@ -132,7 +132,7 @@ func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, plain bool) {
 	dealt, last, at := map[*match.Pricing]int32{}, (*match.Pricing)(nil), int32(0)
 	for n, i := range byPrice {
 		c := &of.Candidates[i]
-		if c.Vague {
+		if c.Vague || !kept.has(len(k.Places), c.Offer) {
 			continue
 		}
 		row := b.rowOf(c.Offer, plain)
