@@ -85,14 +85,15 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 		{pl.in("architectures"), len(s.Placement.Architectures), v1alpha1.MaxNames}, {pl.in("labels"), len(s.Placement.Labels), v1alpha1.MaxLabels},
 		{pl.in("providers", "allow"), len(s.Placement.Providers.Allow), v1alpha1.MaxNames}, {pl.in("providers", "deny"), len(s.Placement.Providers.Deny), v1alpha1.MaxNames},
 	}
-	models := func(p place, r v1alpha1.ResourceRequest) {
+	request := func(p place, r v1alpha1.ResourceRequest, pod place, perPod *v1alpha1.PodRequest) {
+		all = append(all, list{p, len(r.Named), v1alpha1.MaxResources}, list{pod, len(perPod.All()), v1alpha1.MaxResources})
 		if r.GPU != nil {
 			all = append(all, list{p.in("gpu", "models"), len(r.GPU.Models), v1alpha1.MaxModels})
 		}
 	}
-	models(p.in("resources"), s.Resources)
+	request(p.in("resources"), s.Resources, p.in("perPod"), s.PerPod)
 	for i, alt := range s.Alternatives {
-		models(p.in("alternatives", i), alt)
+		request(p.in("alternatives", i), alt, p.in("alternatives", i, "perPod"), alt.PerPod)
 	}
 	if s.Offload != nil {
 		all = append(all, list{p.in("offload", "namespaces"), len(s.Offload.Namespaces), v1alpha1.MaxOffload})
@@ -105,6 +106,9 @@ func (c *checker) lists(p place, s *v1alpha1.IntentSpec) bool {
 	}
 	if v := s.VirtualNode; v != nil {
 		all = append(all, list{p.in("virtualNode", "taints"), len(v.Taints), v1alpha1.MaxTaints}, list{p.in("virtualNode", "labels"), len(v.Labels), v1alpha1.MaxLabels})
+		for i, share := range v.Shares {
+			all = append(all, list{p.in("virtualNode", "shares", i), len(share), v1alpha1.MaxResources})
+		}
 	}
 	within := selectors <= labels.MostBytes
 	if !within {
@@ -205,7 +209,7 @@ func (c *checker) bytes(p place, r v1alpha1.Resources) {
 }
 
 func (c *checker) amount(p place, name string, a v1alpha1.Amount) {
-	if c.doc == nil {
+	if c.doc == nil || !advice.InBytes(name) { // finding the text takes as long as the map that it is in
 		return
 	}
 	if why := advice.Memory(name, a, c.doc.Text(p...)); why != "" {

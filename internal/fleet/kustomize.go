@@ -17,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/references"
 )
 
 // maxBuildRoots bounds the kustomizations that one refers to, directly or not;
@@ -48,20 +49,28 @@ func (b *build) again() bool { return b.result.aside != nil && b.result.aside.Ag
 // kustomize builds the kustomizations of a tenant's directory. One that
 // another refers to is a base and makes nothing by itself. Together they make at
 // most so many bytes: past them nothing more is built. Where the ration does not do
-// for all, the rest is left to the next read, which finds what was built.
-func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*build, most, ration int64) (map[string]*build, exceeded, error) {
-	k := &kustomizer{left: ration, tree: t, allowed: []string{root.path, basesDir}, known: map[string]*kustomizationFile{}}
+// for all, the rest is left to the next read, which finds what was read and built.
+func (r *Reader) kustomize(k *kustomizer, root *dir, dirs []*dir, old map[string]*build, most int64) (map[string]*build, exceeded, error) {
+	out := map[string]*build{}
+	over, err := r.kustomizeAll(k, dirs, old, out, most)
+	if errors.Is(err, errRation) {
+		k.known = withOthers(k.known, k.kept)
+		return withOthers(out, old), rationed(root), nil
+	}
+	return out, over, err
+}
+
+func (r *Reader) kustomizeAll(k *kustomizer, dirs []*dir, old, out map[string]*build, most int64) (exceeded, error) {
 	referred := map[string]bool{}
 	for _, d := range dirs {
 		kf, err := k.open(d.path)
 		if err != nil {
-			return nil, exceeded{}, err
+			return exceeded{}, err
 		}
 		for _, ref := range kf.dirs {
 			referred[ref] = true
 		}
 	}
-	out := map[string]*build{}
 	reached, made := map[string]bool{}, int64(0)
 	var again []buildable
 	for _, d := range dirs {
@@ -74,14 +83,14 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 		}
 		roots, err := k.closure(d.path)
 		if err != nil {
-			return nil, exceeded{}, err
+			return exceeded{}, err
 		}
 		for _, p := range roots {
 			reached[p] = true
 		}
 		key, err := k.key(roots)
 		if err != nil {
-			return nil, exceeded{}, err
+			return exceeded{}, err
 		}
 		piece := r.aside.of(d.path+"/", asideHash(key))
 		was := old[d.path]
@@ -97,11 +106,11 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 			continue
 		}
 		if piece == nil && k.left <= 0 {
-			return withOthers(out, old), rationed(root), nil
+			return exceeded{}, errRation
 		}
 		b, err := r.fresh(k, buildable{d, roots, key}, piece)
 		if err != nil {
-			return nil, exceeded{}, err
+			return exceeded{}, err
 		}
 		out[d.path] = b
 		made += b.result.size
@@ -112,13 +121,13 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 		}
 		b, err := r.fresh(k, a, nil)
 		if err != nil {
-			return nil, exceeded{}, err
+			return exceeded{}, err
 		}
 		out[a.dir.path] = b
 		made += b.result.size
 	}
 	if made > most {
-		return out, overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", bytesize.Text(most)), nil
+		return overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", bytesize.Text(most)), nil
 	}
 	for _, d := range dirs { // bases of nothing that is built: a circle, which must not look like an empty directory
 		if kf := k.known[d.path]; !reached[d.path] && kf.kind != "Component" {
@@ -127,7 +136,7 @@ func (r *Reader) kustomize(t tree.Tree, root *dir, dirs []*dir, old map[string]*
 			out[d.path] = &build{result: f}
 		}
 	}
-	return out, exceeded{}, nil
+	return exceeded{}, nil
 }
 
 // buildable is a kustomization that is to be built.
@@ -137,8 +146,9 @@ type buildable struct {
 	key   string
 }
 
-// withOthers are builds with those of an earlier read that were not looked at.
-func withOthers(out, old map[string]*build) map[string]*build {
+// withOthers are builds or kustomizations with those of an earlier read that were not
+// looked at.
+func withOthers[T any](out, old map[string]*T) map[string]*T {
 	for p, b := range old {
 		if out[p] == nil {
 			out[p] = b
@@ -195,7 +205,9 @@ type kustomizer struct {
 	left    int64 // of the ration; near math.MaxInt64 where everything is read
 	tree    tree.Tree
 	allowed []string // directories that kustomizations may read
+	within  places
 	known   map[string]*kustomizationFile
+	kept    map[string]*kustomizationFile // of the last read
 }
 
 // closure is every directory with a kustomization that one leads to, itself
@@ -239,7 +251,7 @@ func (k *kustomizer) build(f *file, root string, roots []string, programs *progr
 		return nil
 	}
 	for _, p := range roots {
-		if kf := k.known[p]; len(kf.diags) > 0 {
+		if kf := k.known[p]; len(kf.diags) > 0 && len(f.diags) <= references.MaxProblems { // many may have the same bases
 			f.broken = true
 			f.diags = append(f.diags, kf.diags...)
 		}

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,32 +9,52 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/kustomize"
-	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/references"
 )
 
-// kustomizationFile is a kustomization as far as its references go.
+// kustomizationFile is a kustomization as far as its references go. It is kept from read
+// to read: what it names is looked up again when one of the directories changes in which
+// that may be, and its text is read again when it changes itself.
 type kustomizationFile struct {
-	path string
-	kind string
+	path   string
+	within places
+	hash   tree.Hash        // of its content
+	read   *references.File // nil where it cannot be read
+	kind   string
 	// dirs are the directories it refers to.
 	dirs  []string
 	diags []Diagnostic
 }
 
-// kustomizationFields are the fields that are read. What is missing here runs
-// programs, fetches from the network, or makes things that are no intents.
-var kustomizationFields = []string{
-	"apiVersion", "kind", "metadata", "resources", "bases", "components", "patches", "patchesStrategicMerge", "patchesJson6902",
-	"namePrefix", "nameSuffix", "namespace", "commonLabels", "labels", "commonAnnotations", "replacements", "vars", "configurations", "sortOptions",
-}
+// places are the directories that a tenant's kustomizations may read, by content.
+type places struct{ tenant, bases tree.Hash }
 
-// open reads the kustomization of a directory.
+// What a kustomization takes of the ration when it is read, for each byte, and for each
+// reference that is looked up.
+const (
+	perKustomized = 2
+	perReference  = 20
+)
+
+// errRation: the rest is for the next read.
+var errRation = errors.New("the ration of this read is used up")
+
+// open reads the kustomization of a directory, or is errRation.
 func (k *kustomizer) open(dirPath string) (*kustomizationFile, error) {
 	if kf, ok := k.known[dirPath]; ok {
 		return kf, nil
 	}
+	was := k.kept[dirPath]
+	if was != nil && was.within == k.within {
+		k.known[dirPath] = was
+		return was, nil
+	}
+	if k.left <= 0 {
+		return nil, errRation
+	}
+	k.left -= perFile
 	sub, err := k.tree.Sub(dirPath)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dirPath, err)
@@ -45,12 +64,19 @@ func (k *kustomizer) open(dirPath string) (*kustomizationFile, error) {
 		return nil, fmt.Errorf("list %s: %w", dirPath, err)
 	}
 	name := kustomization(entries)
-	kf := &kustomizationFile{path: path.Join(dirPath, name)}
+	kf := &kustomizationFile{path: path.Join(dirPath, name), within: k.within}
 	k.known[dirPath] = kf
 	if name == "" {
-		kf.path = dirPath
 		kf.fail(1, 1, "the directory has no kustomization.yaml")
 		return kf, nil
+	}
+	e, err := sub.Find(name)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", kf.path, err)
+	}
+	if kf.hash = e.Hash; was != nil && was.hash == e.Hash && was.read != nil {
+		kf.read = was.read
+		return kf, k.resolve(kf, dirPath)
 	}
 	content, err := sub.ReadFile(name, strictyaml.MaxSize)
 	if errors.Is(err, tree.ErrTooLarge) {
@@ -60,86 +86,53 @@ func (k *kustomizer) open(dirPath string) (*kustomizationFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", kf.path, err)
 	}
-	return kf, k.references(kf, dirPath, content)
+	k.left -= perKustomized * int64(len(content))
+	kf.read = references.Read(content)
+	return kf, k.resolve(kf, dirPath)
 }
 
-func (kf *kustomizationFile) fail(line, column int, format string, args ...any) {
-	kf.diags = append(kf.diags, Diagnostic{File: kf.path, Line: line, Column: column, Message: fmt.Sprintf(format, args...), Severity: Error, Code: "Kustomize"})
+func (kf *kustomizationFile) fail(line, column int, text string) {
+	kf.diags = append(kf.diags, Diagnostic{File: kf.path, Line: line, Column: column, Message: text, Severity: Error, Code: "Kustomize"})
 }
 
-// references reads what a kustomization refers to and refuses what it may not.
-func (k *kustomizer) references(kf *kustomizationFile, dirPath string, content []byte) error {
-	sources, problems := strictyaml.Split(content)
-	if len(problems) == 0 && len(sources) != 1 {
-		problems = []strictyaml.Problem{{Line: 1, Column: 1, Message: "one document is due"}}
-	}
-	var doc *strictyaml.Document
-	fields := map[string]json.RawMessage{}
-	if len(problems) == 0 {
-		if doc, problems = strictyaml.Parse(sources[0]); len(problems) == 0 {
-			problems = doc.Decode(&fields)
+// resolve looks up what a kustomization refers to and refuses what it may not.
+func (k *kustomizer) resolve(kf *kustomizationFile, dirPath string) error {
+	problems := slices.Clone(kf.read.Problems)
+	for _, ref := range kf.read.Refs {
+		k.left -= perReference
+		if err := k.reference(kf, &problems, dirPath, ref); err != nil {
+			return err
 		}
 	}
+	slices.Sort(kf.dirs)
+	kf.kind, kf.dirs = kf.read.Kind, slices.Compact(kf.dirs)
 	for _, p := range problems {
-		kf.fail(p.Line, p.Column, "%s", p.Message)
-	}
-	if len(problems) > 0 {
-		return nil
-	}
-	kf.kind = doc.Text("kind")
-	for _, name := range sortedKeys(fields) {
-		if !slices.Contains(kustomizationFields, name) {
-			line, column := doc.KeyAt(name)
-			if near := nearest.Of(name, kustomizationFields); near != "" {
-				kf.fail(line, column, "the field %s is not supported in a fleet repo (did you mean %q?)", name, near)
-				continue
-			}
-			kf.fail(line, column, "the field %s is not supported in a fleet repo: kustomizations here may not run programs, fetch anything, use charts or change schemas", name)
-		}
-	}
-	for _, name := range sortedKeys(fields) {
-		if name != "commonAnnotations" && name != "metadata" && kustomize.Fetches(fields[name]) {
-			line, column := doc.At(name)
-			kf.fail(line, column, "%s names an address on the network; nothing is fetched, copy the file into the fleet repo", name)
-		}
-	}
-	for _, name := range []string{"resources", "bases", "components"} {
-		var refs []string
-		if raw, ok := fields[name]; ok && json.Unmarshal(raw, &refs) != nil {
-			line, column := doc.At(name)
-			kf.fail(line, column, "%s is not a list of paths", name)
-		}
-		for i, ref := range refs {
-			line, column := doc.At(name, i)
-			if err := k.reference(kf, dirPath, ref, line, column); err != nil {
-				return err
-			}
-		}
+		kf.fail(p.Line, p.Column, p.Message)
 	}
 	return nil
 }
 
 // reference resolves one entry of a kustomization.
-func (k *kustomizer) reference(kf *kustomizationFile, dirPath, ref string, line, column int) error {
-	if kustomize.LooksRemote(ref) {
-		kf.fail(line, column, "%q is not a path within the fleet repo; remote bases are not fetched, copy them under %s/", ref, basesDir)
+func (k *kustomizer) reference(kf *kustomizationFile, problems *references.Problems, dirPath string, ref references.Ref) error {
+	if kustomize.LooksRemote(ref.Name) {
+		problems.Add(ref.Line, ref.Column, "%q is not a path within the fleet repo; remote bases are not fetched, copy them under %s/", ref.Name, basesDir)
 		return nil
 	}
-	p := path.Join(dirPath, ref)
+	p := path.Join(dirPath, ref.Name)
 	if !k.may(p) {
-		kf.fail(line, column, "%q leads out of the tenant's directory; only that and %s/ can be read", ref, basesDir)
+		problems.Add(ref.Line, ref.Column, "%q leads out of the tenant's directory; only that and %s/ can be read", ref.Name, basesDir)
 		return nil
 	}
 	e, err := k.tree.Find(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		kf.fail(line, column, "%q: there is no file or directory %s", ref, p)
+		problems.Add(ref.Line, ref.Column, "%q: there is no file or directory %s", ref.Name, p)
 	case err != nil:
 		return fmt.Errorf("resolve %s: %w", p, err)
 	case e.Kind == tree.Dir:
 		kf.dirs = append(kf.dirs, p)
 	case e.Kind == tree.Symlink || e.Kind == tree.Submodule:
-		kf.fail(line, column, "%q: symbolic links and submodules are not followed", ref)
+		problems.Add(ref.Line, ref.Column, "%q: symbolic links and submodules are not followed", ref.Name)
 	}
 	return nil
 }

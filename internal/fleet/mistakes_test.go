@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
 
 // Kustomizations are counted, what they read is part of the tenant's bytes, and
@@ -57,14 +59,11 @@ func TestKustomizationsAreWithinLimits(t *testing.T) {
 // However many mistakes one document has, a bounded number is listed, and
 // warnings hide no error. (Each place costs a walk over the list it stands in.)
 func TestMistakesOfOneDocumentAreBounded(t *testing.T) {
-	var labels, days strings.Builder
-	for i := range 25_000 {
-		fmt.Fprintf(&labels, "_l%d: %q, ", i, "-")
-		fmt.Fprintf(&days, "Mon, ")
-	}
+	unknown := strings.Repeat("{"+numbered(50, "_l%d: 1, ")+"cpu: 1}, ", 30)
+	days := strings.Repeat("Mon, ", 25_000)
 	for name, tc := range map[string]struct{ spec, want string }{
-		"names":    {"alternatives: [{" + labels.String() + "cpu: 1}]", "unknown resource"},
-		"warnings": {"schedule: {windows: [{days: [" + days.String() + `], from: "08:00", to: "25:00"}]}`, "not a time of day"},
+		"names":    {"alternatives: [" + unknown + "]", "unknown resource"},
+		"warnings": {"schedule: {windows: [{days: [" + days + `], from: "08:00", to: "25:00"}]}`, "not a time of day"},
 	} {
 		f := read(t, NewReader(), base().with("intents/vision/b.yaml", intent("vision", "b", "resources: {cpu: 1}, "+tc.spec)), nil)
 		if n := len(f.Diagnostics); n > 2*(maxDiagnostics+1) {
@@ -90,12 +89,18 @@ func TestListsOfAnIntentAreBounded(t *testing.T) {
 		return "[" + strings.Join(out, ", ") + "]"
 	}
 	labels := func(n int) string { return "{" + strings.Trim(list(n, "N: x"), "[]") + "}" }
+	named := func(n int) string { return "{" + strings.Trim(list(n, "a.b/N: 1"), "[]") + "}" }
 	for at, tc := range map[string]struct {
 		most int
 		spec func(n int) string
 	}{
-		"spec.offload.namespaces":   {100, func(n int) string { return "resources: {cpu: 1}, offload: {namespaces: " + list(n, "{name: N}") + "}" }},
-		"spec.resources.gpu.models": {64, func(n int) string { return "resources: {gpu: {count: 1, models: " + list(n, "N") + "}}" }},
+		"spec.offload.namespaces":     {100, func(n int) string { return "resources: {cpu: 1}, offload: {namespaces: " + list(n, "{name: N}") + "}" }},
+		"spec.resources":              {64, func(n int) string { return "resources: " + named(n) }},
+		"spec.perPod":                 {64, func(n int) string { return "resources: {cpu: 1}, perPod: " + named(n) }},
+		"spec.alternatives[1]":        {64, func(n int) string { return "resources: {cpu: 2}, alternatives: [{cpu: 1}, " + named(n) + "]" }},
+		"spec.alternatives[0].perPod": {64, func(n int) string { return "resources: {cpu: 2}, alternatives: [{cpu: 1, perPod: " + named(n) + "}]" }},
+		"spec.virtualNode.shares[0]":  {64, func(n int) string { return "resources: {cpu: 2}, virtualNode: {shares: [" + named(n) + "]}" }},
+		"spec.resources.gpu.models":   {64, func(n int) string { return "resources: {gpu: {count: 1, models: " + list(n, "N") + "}}" }},
 		"spec.alternatives[0].gpu.models": {64, func(n int) string {
 			return "resources: {cpu: 1}, alternatives: [{gpu: {count: 1, models: " + list(n, "N") + "}}]"
 		}},
@@ -154,5 +159,24 @@ func TestTimesFarAhead(t *testing.T) {
 		if got := strings.Join(diagnostics(f), "\n"); strings.Contains(got, "is not between the years 2000 and 2199; leave it out for none") != refused {
 			t.Errorf("%s: %s", at, got)
 		}
+	}
+}
+
+// TestResources_OfOneDocumentAreBounded: however many an intent or a flavor names, each is
+// looked at in constant time.
+func TestResources_OfOneDocumentAreBounded(t *testing.T) {
+	many := numbered(40_000, "    a.b/c%d: 1\n")
+	for name, f := range map[string]files{
+		"intent": base().with("intents/vision/r.yaml", group+"kind: ResourceIntent\nmetadata: {name: r, namespace: vision}\nspec:\n  resources:\n"+many),
+		"flavor": base().with("flavors/paris/r.yaml", group+"kind: Flavor\nmetadata: {name: r, namespace: paris}\nspec:\n  capacity:\n"+many),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bounded.Run(t, bounded.Bounds{CPU: 3 * time.Second}, func(t *testing.T) {
+				got := strings.Join(diagnostics(read(t, NewReader(), f, nil)), "\n")
+				if refused := strings.Contains(got, "r.yaml:6:5: spec.resources: 40000 entries, and at most 64 are read"); refused != (name == "intent") || len(got) > 8<<10 {
+					t.Errorf("got %.600s", got)
+				}
+			})
+		})
 	}
 }

@@ -27,10 +27,12 @@ type tenantReading struct {
 	over exceeded
 	// kustomized are the results of its kustomizations, by directory.
 	kustomized map[string]*build
-	intents    []*model.Intent
-	diags      []Diagnostic
-	frozen     []model.Freeze
-	unread     []Unread
+	// opened are the kustomizations that were read, by directory.
+	opened  map[string]*kustomizationFile
+	intents []*model.Intent
+	diags   []Diagnostic
+	frozen  []model.Freeze
+	unread  []Unread
 }
 
 // readTenants reads every tenant's directories. Files that lie in no tenant's
@@ -120,7 +122,7 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		case tr.over.rest:
 			tr.unread = append(tr.unread, restOf(root))
 			if tr.kustomized == nil && prev != nil { // the next read goes on with them
-				tr.kustomized = prev.kustomized
+				tr.kustomized, tr.opened = prev.kustomized, prev.opened
 			}
 		case tr.over.code != codeOverLimit:
 			tr.unread = append(tr.unread, r.aside[root.path+"/"])
@@ -141,18 +143,19 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 	var makes exceeded
 	if len(kusts) > 0 {
 		var old map[string]*build
+		k := &kustomizer{left: src.builds(), tree: src.Inputs, allowed: []string{root.path, basesDir}, within: places{root.hash, tr.bases}, known: map[string]*kustomizationFile{}}
 		if prev != nil {
-			old = prev.kustomized
+			old, k.kept = prev.kustomized, prev.opened
 		}
-		made, over, err := r.kustomize(src.Inputs, root, kusts, old, tr.limits.bytes, src.builds())
+		made, over, err := r.kustomize(k, root, kusts, old, tr.limits.bytes)
 		if err != nil {
 			return err
 		}
 		if over.rest {
-			tr.over, tr.kustomized, tr.diags, tr.frozen = over, made, nil, nil
+			tr.over, tr.kustomized, tr.opened, tr.diags, tr.frozen = over, made, k.known, nil, nil
 			return r.readTenant(ctx, prev, tr, src)
 		}
-		tr.kustomized, makes = made, over
+		tr.kustomized, tr.opened, makes = made, k.known, over
 		for _, p := range sortedKeys(made) {
 			files = append(files, made[p].result)
 		}

@@ -601,6 +601,7 @@ const (
 	MaxExpressions           = kinds.MaxExpressions
 	MaxValues                = kinds.MaxValues
 	MaxLabels                = kinds.MaxLabels
+	MaxResources             = kinds.MaxResources
 	MaxNames                 = kinds.MaxNames
 	MaxKustomizations        = kinds.MaxKustomizations
 	Group                    = kinds.Group

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -141,7 +142,12 @@ func (s *set) check(name string) error {
 			return refusal(name, "%q is not a file or directory of this repository, and remote ones are not fetched", resource)
 		}
 	}
-	s.loads[path.Dir(name)] = s.weigh(path.Dir(name), &k, fields)
+	l := s.weigh(path.Dir(name), &k, fields)
+	if l.long != nil {
+		l.long.File = cmp.Or(l.long.File, name)
+		return l.long
+	}
+	s.loads[path.Dir(name)] = l
 	return nil
 }
 

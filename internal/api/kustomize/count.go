@@ -54,6 +54,7 @@ type load struct {
 	made             objects // by generators
 	instructions     []instruction
 	work, copies     int // work of its generators
+	long             *Refusal
 }
 
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -114,7 +115,10 @@ func canonical(name string, text []byte) (out []byte, made objects, refused *Ref
 			out = append(out, "---\n"...)
 		}
 		out = append(append(out, one...), '\n')
-		made.read(one, 0)
+		if made.read(one, 0); made.long != nil && made.long.File == "" {
+			made.long.File = name
+			made.long.Line, made.long.Column = doc.At("metadata", "name")
+		}
 	}
 	return out, made, nil
 }
@@ -149,6 +153,9 @@ func (s *set) count(d string, most int, known map[string]*total) (*total, error)
 	for i, ref := range slices.Concat(l.refs, l.components) {
 		target := path.Join(d, ref)
 		if _, ok := s.files[target]; ok {
+			if long := s.counts[target].long; long != nil {
+				return nil, long
+			}
 			t.made.add(s.counts[target])
 			t.work += s.counts[target].bytes * perByte
 		} else {

@@ -44,6 +44,7 @@ type objects struct {
 	amount
 	referring int // bytes of those of a kind in which kustomize looks for names
 	named     map[string]amount
+	long      *Refusal // of a file's first name that is too long
 }
 
 // amount is how many objects, and of how many bytes.
@@ -84,7 +85,10 @@ func (o *objects) read(doc []byte, depth int) {
 	if slices.Contains(referrers, kind) {
 		referring = len(doc)
 	}
-	o.add(objects{one, referring, map[string]amount{name: one}})
+	if o.long == nil {
+		o.long = tooLong("", "metadata.name", name)
+	}
+	o.add(objects{amount: one, referring: referring, named: map[string]amount{name: one}})
 }
 
 // add counts others, too.
@@ -187,6 +191,15 @@ func (s *set) weigh(dir string, k *types.Kustomization, fields map[string]json.R
 			text = string(s.files[path.Join(dir, file)])
 		}
 		instructions, copies := patched(target, text)
+		at := ""
+		if file != "" && target == nil {
+			at = path.Join(dir, file)
+		}
+		for _, i := range instructions {
+			if l.long == nil {
+				l.long = tooLong(at, "the name that a patch is for", i.name)
+			}
+		}
 		l.instructions, l.copies = append(l.instructions, instructions...), l.copies+copies
 	}
 	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) { //nolint:staticcheck // old files use them

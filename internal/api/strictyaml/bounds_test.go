@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/bounded"
@@ -106,4 +107,20 @@ func TestJSON(t *testing.T) {
 	if want := `{"a":{"b":null,"c":null},"d":{"b":null,"c":null},"e":[1,0.5,8,1000,"NO",true,"1","x"]}`; string(got) != want || len(problems) > 0 {
 		t.Errorf("got  %s %v\nwant %s", got, problems, want)
 	}
+}
+
+// TestDocument_At_FindsManyPlaces: a place costs no look at the whole text.
+func TestDocument_At_FindsManyPlaces(t *testing.T) {
+	bounded.Run(t, bounded.Bounds{CPU: 3 * time.Second}, func(t *testing.T) {
+		docs, _ := Split([]byte("a:\n" + strings.Repeat("- b\n", 250_000)))
+		doc, problems := Parse(docs[0])
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for i := range 250_000 {
+			if line, column := doc.At("a", i); line != i+2 || column != 3 {
+				t.Fatalf("a[%d] is at %d:%d, want %d:3", i, line, column, i+2)
+			}
+		}
+	})
 }

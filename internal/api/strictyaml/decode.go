@@ -18,7 +18,7 @@ import (
 // is not usable.
 func (d *Document) Decode(into any) []Problem {
 	s := shapeOf(reflect.TypeOf(into).Elem())
-	w := walker{src: d.src}
+	w := walker{doc: d}
 	w.value(d.root, s)
 	var err error
 	if len(w.problems) == 0 {
@@ -28,7 +28,7 @@ func (d *Document) Decode(into any) []Problem {
 	}
 	// Something is wrong: walk again and let every scalar's own type judge it,
 	// which costs too much for documents without a mistake.
-	w = walker{src: d.src, deep: true}
+	w = walker{doc: d, deep: true}
 	w.value(d.root, s)
 	if len(w.problems) == 0 {
 		w.problem(d.root, "%s", strings.TrimPrefix(err.Error(), "json: "))
@@ -39,7 +39,7 @@ func (d *Document) Decode(into any) []Problem {
 // JSON is the document as JSON: as YAML it reads the same everywhere, and it has
 // no aliases. Nulls are kept: in a patch they delete.
 func (d *Document) JSON() ([]byte, []Problem) {
-	w := walker{src: d.src, nulls: true, quiet: true}
+	w := walker{doc: d, nulls: true, quiet: true}
 	w.value(d.root, shapeOf(reflect.TypeFor[json.RawMessage]()))
 	if len(w.problems) > 0 {
 		return nil, w.problems
@@ -49,7 +49,7 @@ func (d *Document) JSON() ([]byte, []Problem) {
 
 // walker goes through a node tree beside a shape and writes JSON.
 type walker struct {
-	src      Source
+	doc      *Document
 	deep     bool // scalars are read by their own type
 	nulls    bool // nulls of untyped values are written
 	quiet    bool // plain scalars that YAML 1.1 reads in an odd way are taken as the parser reads them
@@ -68,7 +68,7 @@ func (w *walker) problem(n *yaml.Node, format string, args ...any) {
 		w.stopped = true
 		return
 	}
-	w.problems = append(w.problems, Problem{w.src.lineOf(n.Line), n.Column, escape.Reason(fmt.Sprintf(format, args...))})
+	w.problems = append(w.problems, Problem{w.doc.lineOf(n.Line), n.Column, escape.Reason(fmt.Sprintf(format, args...))})
 }
 
 // stop reports a bound that was passed and ends the walk.
@@ -310,7 +310,7 @@ func (w *walker) pairs(n *yaml.Node) ([]pair, bool) {
 			good = false
 		}
 		if was, ok := own.find(key.Value); ok {
-			w.problem(key, "duplicate key %q (first on line %d)", clip(key.Value), w.src.lineOf(was.key.Line))
+			w.problem(key, "duplicate key %q (first on line %d)", clip(key.Value), w.doc.lineOf(was.key.Line))
 			good = false
 			continue
 		}

@@ -54,15 +54,6 @@ type Source struct {
 	Line int
 }
 
-// lineOf is the line in the file of a line of the document, from 1. (The parser
-// sometimes places an absent value behind the end.)
-func (s Source) lineOf(line int) int {
-	if last := bytes.Count(s.Text, []byte("\n")) + 1; line > last {
-		line = last
-	}
-	return s.Line + line
-}
-
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Split cuts a file into its documents, leaving out those with nothing but
@@ -152,7 +143,16 @@ func notText(file []byte) (Problem, bool) {
 type Document struct {
 	root *yaml.Node
 	src  Source
+	last int // line of src.Text, from 1: counted once, as each place asks for it
 }
+
+func newDocument(root *yaml.Node, src Source) *Document {
+	return &Document{root, src, bytes.Count(src.Text, []byte("\n")) + 1}
+}
+
+// lineOf is the line in the file of a line of the document, from 1. (The parser
+// sometimes places an absent value behind the end.)
+func (d *Document) lineOf(line int) int { return d.src.Line + min(line, d.last) }
 
 var parserLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 
@@ -174,7 +174,7 @@ func Parse(src Source) (doc *Document, problems []Problem) {
 		}
 	}()
 	if root, ok := plain.Parse(src.Text); ok {
-		return &Document{root, src}, nil
+		return newDocument(root, src), nil
 	}
 	var root yaml.Node
 	err := yaml.NewDecoder(bytes.NewReader(src.Text)).Decode(&root)
@@ -184,7 +184,7 @@ func Parse(src Source) (doc *Document, problems []Problem) {
 	if err != nil {
 		return nil, []Problem{parserProblem(src, err)}
 	}
-	return &Document{root.Content[0], src}, nil
+	return newDocument(root.Content[0], src), nil
 }
 
 func parserProblem(src Source, err error) Problem {
@@ -265,7 +265,7 @@ func (d *Document) Text(path ...any) string {
 // the path ends early, its last part that exists.
 func (d *Document) At(path ...any) (line, column int) {
 	n, _ := find(d.root, path)
-	return d.src.lineOf(n.Line), n.Column
+	return d.lineOf(n.Line), n.Column
 }
 
 // KeyAt is where the field named by the last element of a path stands.
@@ -287,7 +287,7 @@ func (d *Document) KeyAt(path ...any) (line, column int) {
 func (d *Document) Within(line, column int, path ...any) (int, int) {
 	n, ok := find(d.root, path)
 	if !ok || n.Kind != yaml.ScalarNode {
-		return d.src.lineOf(n.Line), n.Column
+		return d.lineOf(n.Line), n.Column
 	}
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:

@@ -15,6 +15,8 @@ const (
 	MaxValues       = 32
 	// MaxLabels of a virtual node (they stand in each contract of it), a selector or a placement.
 	MaxLabels = 64
+	// MaxResources are the named quantities of a request, an alternative, a pod or a share.
+	MaxResources = 64
 	// MaxNames is for lists of names without a bound of their own.
 	MaxNames = 256
 	// MaxKustomizations of one tenant.

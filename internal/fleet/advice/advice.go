@@ -29,14 +29,16 @@ const least = 1 << 20
 // unitless is a number without a unit, or with the unit m, which is a thousandth.
 var unitless = regexp.MustCompile(`^\+?([0-9]+)(\.[0-9]*)?m?$`)
 
+// InBytes reports whether a resource is counted in bytes.
+func InBytes(name string) bool {
+	return name == v1alpha1.Memory || name == v1alpha1.EphemeralStorage || strings.HasPrefix(name, "hugepages-")
+}
+
 // Memory says what is wrong with an amount of memory or storage whose unit is missing,
 // and what to write; "" when nothing is. text is how it is written.
 func Memory(name string, a v1alpha1.Amount, text string) string {
-	if name != v1alpha1.Memory && name != v1alpha1.EphemeralStorage && !strings.HasPrefix(name, "hugepages-") {
-		return ""
-	}
 	m := unitless.FindStringSubmatch(text)
-	if m == nil || a.IsZero() || a.Int64() >= least {
+	if m == nil || !InBytes(name) || a.IsZero() || a.Int64() >= least {
 		return ""
 	}
 	unit := "Gi"
