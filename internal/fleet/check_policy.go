@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
+	"github.com/fleetbroker/fleetbroker/internal/api/properties"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
@@ -433,19 +434,9 @@ func (c *checker) model(p place, name string) {
 
 // properties checks the facts of a flavor, or of all of a cluster's.
 func (c *checker) properties(p place, s v1alpha1.FlavorProperties) {
-	c.ratio(p.in("reliability"), s.Reliability)
-	for name, n := range map[string]*int64{"latencyMs": s.LatencyMs, "carbon": s.Carbon} {
-		if n != nil {
-			c.within(p.in(name), *n, 0, noMost)
-		}
-	}
-	if len(s.SecurityStandards) > v1alpha1.MaxNames {
-		c.errorf(p.in("securityStandards"), "LimitExceeded", "%s: %d entries, and at most %d are read", p.in("securityStandards"), len(s.SecurityStandards), v1alpha1.MaxNames)
-	}
-	for i, name := range s.SecurityStandards {
-		if name == "" || len(name) > 63 {
-			c.errorf(p.in("securityStandards", i), "BadValue", "%s is empty or longer than 63 bytes; write for example ISO27001", p.in("securityStandards", i))
-		}
+	for _, problem := range properties.Of(&s) {
+		p := p.in(problem.At...)
+		c.errorf(p, problem.Code, "%s%s", p, problem.Text)
 	}
 }
 
