@@ -147,16 +147,25 @@ func (c *checker) fleetLimits(p place, l *v1alpha1.Limits) {
 // defaultRequest checks what an intent asks for that leaves it out.
 func (c *checker) defaultRequest(p place, s *v1alpha1.FleetSpec) {
 	d := s.Defaults
-	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods} {
-		if q != nil && q.Amount(name).IsZero() {
+	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
+		if c.quantity(p.in(name), name, q) && q.Amount(name).IsZero() && name != v1alpha1.EphemeralStorage {
 			c.nothing(p.in(name), "leave it out")
 		}
 	}
-	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.Memory: d.Memory, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
-		if q != nil {
-			c.amount(p.in(name), name, q.Amount(name))
-		}
+}
+
+// quantity checks a quantity as an amount of its field's resource, and reports whether it is one.
+func (c *checker) quantity(p place, name string, q *v1alpha1.Quantity) bool {
+	if q == nil {
+		return false
 	}
+	a, err := v1alpha1.ParseAmount(name, string(*q))
+	if err != nil {
+		c.errorf(p, "BadValue", "%s: %s; write one that can be counted, or leave it out", p, strings.TrimPrefix(err.Error(), name+": "))
+		return false
+	}
+	c.amount(p, name, a)
+	return true
 }
 
 // poolForecast checks how a warm pool is sized.
@@ -253,9 +262,8 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
 			c.model(p.in("byModel", m), m)
 		}
-		if q.Memory != nil {
-			c.amount(p.in("memory"), v1alpha1.Memory, q.Memory.Amount(v1alpha1.Memory))
-		}
+		c.quantity(p.in("cpu"), v1alpha1.CPU, q.CPU)
+		c.quantity(p.in("memory"), v1alpha1.Memory, q.Memory)
 		c.bytes(p.in("maxBorrow"), q.MaxBorrow)
 		c.borrows(p.in("maxBorrow"), q)
 	}
