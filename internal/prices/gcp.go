@@ -3,6 +3,7 @@ package prices
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ var gpuOfGCP = regexp.MustCompile(`^(?:(?:Spot Preemptible|Preemptible) )?(.+?) 
 // GCP reads what the Cloud Billing Catalog answers for the SKUs of Compute
 // Engine (cloudbilling.googleapis.com, services/6F81-5844-456A/skus): GPUs are
 // SKUs of their own there, the rest of a machine comes on top.
-func GCP(b []byte) (*Answer, error) {
+func GCP(in io.Reader) (*Answer, error) {
 	var doc struct {
 		SKUs []struct {
 			Description string
@@ -40,7 +41,7 @@ func GCP(b []byte) (*Answer, error) {
 		} `json:"skus"`
 		NextPageToken string
 	}
-	if err := decode(b, &doc); err != nil {
+	if err := textOf(in, pageLimits).decode(&doc); err != nil {
 		return nil, fmt.Errorf("read Google's SKUs: %w", err)
 	}
 	if doc.SKUs == nil {

@@ -1,7 +1,9 @@
 package prices_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -10,13 +12,13 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/prices"
 )
 
-func read(t *testing.T, name string) []byte {
+func read(t *testing.T, name string) io.Reader {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return bytes.NewReader(b)
 }
 
 // rows is a table as lines: provider, model, memory, GPU an hour, GPU on spot.
@@ -115,11 +117,10 @@ func TestCSV(t *testing.T) {
 
 // Recorded: OpenCost's defaults, for the models that the caller names.
 func TestConfigMap(t *testing.T) {
-	b := read(t, "configmap.yaml")
-	a, err := prices.ConfigMap(b, "USD", []string{"T4", "A100-80GB"})
+	a, err := prices.ConfigMap(read(t, "configmap.yaml"), "USD", []string{"T4", "A100-80GB"})
 	got, _ := rows(t, a, err, prices.Options{Name: "c", Cloud: "paris"})
 	want(t, got, "paris  0 gpu ", "paris nvidia-a100 80Gi gpu 0.95", "paris nvidia-t4 0 gpu 0.95")
-	if _, err := prices.ConfigMap(b, "USD", nil); err == nil || !strings.Contains(err.Error(), "name its models") {
+	if _, err := prices.ConfigMap(read(t, "configmap.yaml"), "USD", nil); err == nil || !strings.Contains(err.Error(), "name its models") {
 		t.Error(err)
 	}
 	table, _, err := prices.Table(a.Quotes, prices.Options{Name: "c", Cloud: "paris"})
@@ -130,9 +131,9 @@ func TestConfigMap(t *testing.T) {
 
 // What is no answer, or of two currencies, is said to be so.
 func TestAnswersWithMistakes(t *testing.T) {
-	for name, read := range map[string]func([]byte) (*prices.Answer, error){"aws": prices.AWS, "gcp": prices.GCP, "azure": prices.Azure} {
+	for name, read := range map[string]func(io.Reader) (*prices.Answer, error){"aws": prices.AWS, "gcp": prices.GCP, "azure": prices.Azure} {
 		for _, text := range []string{"", "{", "[]", "{}", `{"Items": 3, "skus": 3, "PriceList": 3}`} {
-			if a, err := read([]byte(text)); err == nil {
+			if a, err := read(strings.NewReader(text)); err == nil {
 				t.Errorf("%s reads %q as %+v", name, text, a)
 			}
 		}

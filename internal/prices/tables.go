@@ -1,9 +1,9 @@
 package prices
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -14,8 +14,8 @@ import (
 
 // CSV reads a table of offers. Its rows name their clusters themselves, as
 // "<provider>-<region>", so a quote's region is the whole name.
-func CSV(b []byte) (*Answer, error) {
-	t, err := market.ReadCSV(bytes.NewReader(b), "nodes")
+func CSV(in io.Reader) (*Answer, error) {
+	t, err := market.ReadCSV(textOf(in, tableLimits), "nodes")
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +51,14 @@ var configKeys = map[string]struct {
 // ConfigMap reads a Kubernetes ConfigMap with OpenCost's custom prices, as keys
 // of their own or as JSON under default.json. It names neither a currency nor
 // the model of its GPU: those are the caller's.
-func ConfigMap(b []byte, currency string, models []string) (*Answer, error) {
+func ConfigMap(in io.Reader, currency string, models []string) (*Answer, error) {
 	var doc struct {
 		Kind string
 		Data map[string]string
+	}
+	b, err := io.ReadAll(textOf(in, configLimits))
+	if err != nil {
+		return nil, fmt.Errorf("read the ConfigMap: %w", err)
 	}
 	if err := yaml.Unmarshal(b, &doc); err != nil {
 		return nil, fmt.Errorf("read the ConfigMap: %w", err)
