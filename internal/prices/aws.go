@@ -195,7 +195,9 @@ func (out *Answer) aws(m awsMachine, terms map[string]awsTerm) error {
 					continue // of reserved capacity, which costs elsewhere
 				}
 				q := Quote{Region: m.region, Machine: m.machine, Currency: currency, PerHour: perGPU(price, m.gpus)}
-				out.Quotes = append(out.Quotes, q.of(m.model, v1alpha1.Amount{}))
+				if err := out.add(q.of(m.model, v1alpha1.Amount{})); err != nil {
+					return fmt.Errorf("%s: %w", m.machine, err)
+				}
 			}
 		}
 	}

@@ -70,7 +70,9 @@ func Azure(in io.Reader) (*Answer, error) {
 		} else {
 			q.PerHour = perGPU(price, m.gpus)
 		}
-		out.Quotes = append(out.Quotes, q)
+		if err := out.add(q); err != nil {
+			return nil, fmt.Errorf("read %s in %s: %w", it.ArmSkuName, it.ArmRegionName, err)
+		}
 	}
 	return out, nil
 }

@@ -16,7 +16,7 @@
 // # Invariants
 //
 // Money is decimal from the first byte to the last. Equal answers give equal
-// tables, whatever their order. What an answer of another takes is bounded, of one and of all
+// tables, whatever their order. What answers take is bounded, one and all
 // pages together (Answer.Add): an offer file of AWS is never held whole, the others are at most
 // 64 MiB.
 //

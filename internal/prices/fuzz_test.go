@@ -44,6 +44,9 @@ func FuzzAnswers(f *testing.F) {
 				t.Fatalf("%s: %d quotes and %d notes of %d bytes", name, len(a.Quotes), len(a.Notes), len(text))
 			}
 			for _, q := range a.Quotes {
+				if len(q.Currency) != 3 {
+					t.Fatalf("%s: %s is sold in %q", name, q.Model, q.Currency)
+				}
 				for unit, price := range q.PerHour {
 					if price.Sign() < 0 {
 						t.Fatalf("%s: %s of %s costs %s", name, unit, q.Model, price)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,17 @@ func (out *Answer) bounded(more int) error {
 	if len(out.Quotes)+len(out.Notes)+more > Most {
 		return fmt.Errorf("it has more than %d prices of GPUs: ask for fewer at a time, by a filter", Most)
 	}
+	return nil
+}
+
+var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// add takes over a quote.
+func (out *Answer) add(q Quote) error {
+	if !currencyForm.MatchString(q.Currency) {
+		return fmt.Errorf("%.20q is not a currency: three capital letters such as USD are needed", q.Currency)
+	}
+	out.Quotes = append(out.Quotes, q)
 	return nil
 }
 

@@ -31,7 +31,9 @@ func CSV(in io.Reader) (*Answer, error) {
 			out.Notes = append(out.Notes, f.Ref()+": it has a part of a card, whose price is not that of a card; left out")
 		default:
 			q := Quote{Region: f.Metadata.Namespace, Machine: f.Metadata.Name, Currency: p.Currency, PerHour: p.PerHour, Spot: p.Spot}
-			out.Quotes = append(out.Quotes, q.of(g.Model, g.Memory.Amount))
+			if err := out.add(q.of(g.Model, g.Memory.Amount)); err != nil {
+				return nil, fmt.Errorf("read the price of %s: %w", f.Ref(), err)
+			}
 		}
 	}
 	return out, nil
@@ -102,11 +104,17 @@ func ConfigMap(in io.Reader, currency string, models []string) (*Answer, error) 
 	}
 	plain := Quote{Currency: currency, PerHour: without(onDemand, "gpu"), Spot: without(spot, "gpu")}
 	out := &Answer{}
+	var list []Quote
 	if len(plain.PerHour) > 0 {
-		out.Quotes = append(out.Quotes, plain)
+		list = append(list, plain)
 	}
 	for _, m := range models {
-		out.Quotes = append(out.Quotes, Quote{Currency: currency, PerHour: onDemand, Spot: spot}.of(m, v1alpha1.Amount{}))
+		list = append(list, Quote{Currency: currency, PerHour: onDemand, Spot: spot}.of(m, v1alpha1.Amount{}))
+	}
+	for _, q := range list {
+		if err := out.add(q); err != nil {
+			return nil, fmt.Errorf("read the prices of the ConfigMap: %w", err)
+		}
 	}
 	return out, nil
 }
