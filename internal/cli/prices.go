@@ -336,8 +336,7 @@ func withoutQuery(from string) string {
 	return from
 }
 
-// nextPage is where a URL's answer goes on: a link, which must stay on the same
-// host, or Google's page token. Files do not go on by themselves.
+// nextPage is where a URL's answer goes on. Files do not go on by themselves.
 func (o *pricesOptions) nextPage(at, next string) (string, error) {
 	if next == "" {
 		return "", nil
@@ -348,19 +347,9 @@ func (o *pricesOptions) nextPage(at, next string) (string, error) {
 		}
 		return "", nil
 	}
-	u, err := url.Parse(at)
+	to, err := prices.Next(at, next)
 	if err != nil {
 		return "", fmt.Errorf("follow the pages of %s: %w", withoutQuery(at), err)
 	}
-	if !isURL(next) {
-		q := u.Query()
-		q.Set("pageToken", next)
-		u.RawQuery = q.Encode()
-		return u.String(), nil
-	}
-	to, err := url.Parse(next)
-	if err != nil || to.Scheme != u.Scheme || to.Hostname() != u.Hostname() {
-		return "", fmt.Errorf("follow the pages of %s: the next one is said to be at %q, on another host", withoutQuery(at), withoutQuery(next))
-	}
-	return next, nil
+	return to, nil
 }

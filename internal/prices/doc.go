@@ -11,6 +11,7 @@
 //
 //	prices.go  quotes, and the table that is made of them
 //	text.go    an answer as it comes in, up to a bound; JSON entry by entry
+//	next.go    the address of the next page
 //	aws.go, gcp.go, azure.go, tables.go  what each publishes
 //
 // # Invariants
