@@ -134,23 +134,25 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	if err := o.clusters(ctx, &opts); err != nil {
 		return err
 	}
-	var quotes []prices.Quote
-	var notes []string
+	all := &prices.Answer{}
 	for _, from := range o.from {
 		pages := 0
 		for next := from; next != ""; {
 			if pages++; pages > maxPages {
 				return fmt.Errorf("import prices from %s: more than %d pages", withoutQuery(from), maxPages)
 			}
-			content, err := readAnswer(ctx, o.streams, next)
+			in, err := openAnswer(ctx, o.streams, next)
 			if err != nil {
 				return err
 			}
-			a, err := o.read(content)
+			a, err := o.read(in)
+			_ = in.Close()
+			if err == nil {
+				err = all.Add(a)
+			}
 			if err != nil {
 				return fmt.Errorf("import prices from %s: %w", withoutQuery(from), err)
 			}
-			quotes, notes = append(quotes, a.Quotes...), append(notes, a.Notes...)
 			if next, err = o.nextPage(next, a.Next); err != nil {
 				return err
 			}
@@ -159,15 +161,15 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 	if o.kind == "csv" && opts.Providers == nil {
 		// The table names its clusters whole.
 		opts.Providers = map[string][]string{}
-		for _, q := range quotes {
+		for _, q := range all.Quotes {
 			opts.Providers[q.Region] = []string{q.Region}
 		}
 	}
-	table, more, err := prices.Table(quotes, opts)
+	table, more, err := prices.Table(all.Quotes, opts)
 	if err != nil {
 		return fmt.Errorf("make the price table: %w", err)
 	}
-	notes = append(notes, more...)
+	notes := slices.Concat(all.Notes, more)
 	slices.Sort(notes)
 	notes = slices.Compact(notes)
 	for _, n := range notes {
@@ -183,18 +185,18 @@ func pricesImportRun(ctx context.Context, o pricesOptions) error {
 }
 
 // read reads one answer.
-func (o *pricesOptions) read(content []byte) (*prices.Answer, error) {
+func (o *pricesOptions) read(in io.Reader) (*prices.Answer, error) {
 	switch o.kind {
 	case "aws":
-		return prices.AWS(content)
+		return prices.AWS(in)
 	case "gcp":
-		return prices.GCP(content)
+		return prices.GCP(in)
 	case "azure":
-		return prices.Azure(content)
+		return prices.Azure(in)
 	case "csv":
-		return prices.CSV(content)
+		return prices.CSV(in)
 	}
-	return prices.ConfigMap(content, strings.ToUpper(o.currency), o.models)
+	return prices.ConfigMap(in, strings.ToUpper(o.currency), o.models)
 }
 
 func (o *pricesOptions) write(file *outfile.File, table any) error {
@@ -269,41 +271,23 @@ func (o *pricesOptions) clusters(ctx context.Context, into *prices.Options) erro
 	return nil
 }
 
-// Bounds of what is read: AWS's offer file of one region is some 400 MiB.
 const (
-	maxAnswerBytes = 1 << 30
-	maxPages       = 1000
-	answerTimeout  = 5 * time.Minute
+	maxPages      = 1000
+	answerTimeout = 5 * time.Minute
 )
 
-func readAnswer(ctx context.Context, s Streams, from string) ([]byte, error) {
-	var in io.Reader
+func openAnswer(ctx context.Context, s Streams, from string) (io.ReadCloser, error) {
 	switch {
 	case from == "-":
-		in = s.In
+		return io.NopCloser(s.In), nil
 	case isURL(from):
-		body, err := getAnswer(ctx, from)
-		if err != nil {
-			return nil, err
-		}
-		defer body.Close()
-		in = body
-	default:
-		f, err := os.Open(from) //nolint:gosec // the user named the file
-		if err != nil {
-			return nil, fmt.Errorf("read prices: %w", err)
-		}
-		defer f.Close()
-		in = f
+		return getAnswer(ctx, from)
 	}
-	content, err := io.ReadAll(io.LimitReader(in, maxAnswerBytes+1))
+	f, err := os.Open(from) //nolint:gosec // the user named the file
 	if err != nil {
-		return nil, fmt.Errorf("read prices from %s: %w", withoutQuery(from), err)
+		return nil, fmt.Errorf("read prices: %w", err)
 	}
-	if len(content) > maxAnswerBytes {
-		return nil, fmt.Errorf("read prices from %s: it has more than %d MiB", withoutQuery(from), maxAnswerBytes>>20)
-	}
-	return content, nil
+	return f, nil
 }
 
 // getAnswer asks a server: by https, or by http on this machine.
@@ -352,8 +336,7 @@ func withoutQuery(from string) string {
 	return from
 }
 
-// nextPage is where a URL's answer goes on: a link, which must stay on the same
-// host, or Google's page token. Files do not go on by themselves.
+// nextPage is where a URL's answer goes on. Files do not go on by themselves.
 func (o *pricesOptions) nextPage(at, next string) (string, error) {
 	if next == "" {
 		return "", nil
@@ -364,19 +347,9 @@ func (o *pricesOptions) nextPage(at, next string) (string, error) {
 		}
 		return "", nil
 	}
-	u, err := url.Parse(at)
+	to, err := prices.Next(at, next)
 	if err != nil {
 		return "", fmt.Errorf("follow the pages of %s: %w", withoutQuery(at), err)
 	}
-	if !isURL(next) {
-		q := u.Query()
-		q.Set("pageToken", next)
-		u.RawQuery = q.Encode()
-		return u.String(), nil
-	}
-	to, err := url.Parse(next)
-	if err != nil || to.Scheme != u.Scheme || to.Hostname() != u.Hostname() {
-		return "", fmt.Errorf("follow the pages of %s: the next one is said to be at %q, on another host", withoutQuery(at), withoutQuery(next))
-	}
-	return next, nil
+	return to, nil
 }

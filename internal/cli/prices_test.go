@@ -30,6 +30,10 @@ func TestPricesOverPages(t *testing.T) {
 			azure("eastus", "88.488", "")
 		case r.URL.Path == "/elsewhere":
 			azure("eastus", "88.488", "https://elsewhere.example.org/azure?$skip=100")
+		case r.URL.Path == "/port":
+			azure("eastus", "88.488", inside.URL+"/azure")
+		case r.URL.Path == "/credentials":
+			azure("eastus", "88.488", "http://user:secret@"+r.Host+"/azure?$skip=100")
 		case r.URL.Path == "/gcp" && r.URL.Query().Get("key") == "secret":
 			sku := `{"skus": [{"description": "Nvidia %s GPU running in Belgium", "category": {"resourceGroup": "GPU", "usageType": "OnDemand"}, "serviceRegions": ["europe-west1"],
 				"pricingInfo": [{"pricingExpression": {"usageUnit": "h", "tieredRates": [{"unitPrice": {"currencyCode": "USD", "units": "0", "nanos": 350000000}}]}}]}], "nextPageToken": %q}`
@@ -57,6 +61,12 @@ func TestPricesOverPages(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	if code, out, errs = run("azure", "--from", server.URL+"/elsewhere"); code != 1 || !strings.Contains(errs, "on another host") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs = run("azure", "--from", server.URL+"/port"); code != 1 || !strings.Contains(errs, "on another host or port") {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	if code, out, errs = run("azure", "--from", server.URL+"/credentials"); code != 1 || !strings.Contains(errs, "has credentials") || strings.Contains(errs, "secret") {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	if code, out, errs = run("azure", "--from", server.URL+"/moved"); code != 0 || !strings.Contains(out, `gpu: "11.061"`) {

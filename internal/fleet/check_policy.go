@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/accelerators"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
+	"github.com/fleetbroker/fleetbroker/internal/api/properties"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/ahead"
@@ -146,16 +147,25 @@ func (c *checker) fleetLimits(p place, l *v1alpha1.Limits) {
 // defaultRequest checks what an intent asks for that leaves it out.
 func (c *checker) defaultRequest(p place, s *v1alpha1.FleetSpec) {
 	d := s.Defaults
-	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods} {
-		if q != nil && q.Amount(name).IsZero() {
+	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.CPU: d.CPU, v1alpha1.Memory: d.Memory, v1alpha1.Pods: d.Pods, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
+		if c.quantity(p.in(name), name, q) && q.Amount(name).IsZero() && name != v1alpha1.EphemeralStorage {
 			c.nothing(p.in(name), "leave it out")
 		}
 	}
-	for name, q := range map[string]*v1alpha1.Quantity{v1alpha1.Memory: d.Memory, v1alpha1.EphemeralStorage: d.EphemeralStorage} {
-		if q != nil {
-			c.amount(p.in(name), name, q.Amount(name))
-		}
+}
+
+// quantity checks a quantity as an amount of its field's resource, and reports whether it is one.
+func (c *checker) quantity(p place, name string, q *v1alpha1.Quantity) bool {
+	if q == nil {
+		return false
 	}
+	a, err := v1alpha1.ParseAmount(name, string(*q))
+	if err != nil {
+		c.errorf(p, "BadValue", "%s: %s; write one that can be counted, or leave it out", p, strings.TrimPrefix(err.Error(), name+": "))
+		return false
+	}
+	c.amount(p, name, a)
+	return true
 }
 
 // poolForecast checks how a warm pool is sized.
@@ -252,9 +262,8 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
 			c.model(p.in("byModel", m), m)
 		}
-		if q.Memory != nil {
-			c.amount(p.in("memory"), v1alpha1.Memory, q.Memory.Amount(v1alpha1.Memory))
-		}
+		c.quantity(p.in("cpu"), v1alpha1.CPU, q.CPU)
+		c.quantity(p.in("memory"), v1alpha1.Memory, q.Memory)
 		c.bytes(p.in("maxBorrow"), q.MaxBorrow)
 		c.borrows(p.in("maxBorrow"), q)
 	}
@@ -433,19 +442,9 @@ func (c *checker) model(p place, name string) {
 
 // properties checks the facts of a flavor, or of all of a cluster's.
 func (c *checker) properties(p place, s v1alpha1.FlavorProperties) {
-	c.ratio(p.in("reliability"), s.Reliability)
-	for name, n := range map[string]*int64{"latencyMs": s.LatencyMs, "carbon": s.Carbon} {
-		if n != nil {
-			c.within(p.in(name), *n, 0, noMost)
-		}
-	}
-	if len(s.SecurityStandards) > v1alpha1.MaxNames {
-		c.errorf(p.in("securityStandards"), "LimitExceeded", "%s: %d entries, and at most %d are read", p.in("securityStandards"), len(s.SecurityStandards), v1alpha1.MaxNames)
-	}
-	for i, name := range s.SecurityStandards {
-		if name == "" || len(name) > 63 {
-			c.errorf(p.in("securityStandards", i), "BadValue", "%s is empty or longer than 63 bytes; write for example ISO27001", p.in("securityStandards", i))
-		}
+	for _, problem := range properties.Of(&s) {
+		p := p.in(problem.At...)
+		c.errorf(p, problem.Code, "%s%s", p, problem.Text)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/onnodes"
+	"github.com/fleetbroker/fleetbroker/internal/api/properties"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/zones"
 )
@@ -30,6 +31,9 @@ const (
 	maxAmount    = 1 << 60
 	maxPrice     = 1_000_000_000
 )
+
+// keyMaxRisk among the ratios of overcommit is a probability.
+const keyMaxRisk = "maxRisk"
 
 var (
 	// nameForm is a DNS label (RFC 1123), as flavors, clusters and contracts are named.
@@ -85,7 +89,10 @@ func check(cluster string, flavors []v1alpha1.Flavor) (map[string]*v1alpha1.Flav
 func entriesOf(f *v1alpha1.Flavor) int {
 	s := &f.Spec
 	n := len(s.Capacity) + len(s.Used) + len(s.ScalableTo) + len(s.Overcommit) + len(s.Refused) +
-		len(f.Metadata.Labels) + len(f.Metadata.Annotations) + len(s.Labels) + len(s.NodeSelector) + onnodes.Entries(s)
+		len(f.Metadata.Labels) + len(f.Metadata.Annotations) + len(s.Labels) + len(s.NodeSelector) + onnodes.Entries(s) + len(s.Properties.SecurityStandards)
+	if p := s.Partition; p != nil {
+		n += len(p.Min) + len(p.Step)
+	}
 	for _, list := range []map[string]v1alpha1.Resources{s.Held, s.Usage} {
 		n += 2 * len(list)
 		for _, r := range list {
@@ -94,6 +101,9 @@ func entriesOf(f *v1alpha1.Flavor) int {
 	}
 	if p := s.Price; p != nil {
 		n += len(p.PerHour) + len(p.Spot)
+		if p.Reserved != nil {
+			n += len(p.Reserved.UnitPrices)
+		}
 		for _, w := range p.Windows {
 			n += 1 + len(w.Days) + len(w.PerHour)
 		}
@@ -152,8 +162,12 @@ func checkFlavor(f *v1alpha1.Flavor) error {
 		}
 	}
 	for name, ratio := range s.Overcommit {
-		if !resourceForm.MatchString(name) || ratio.Sign() < 0 || ratio.Cmp(v1alpha1.DecimalFromInt(maxRatio)) > 0 {
-			return fmt.Errorf("spec.overcommit: %.80q: a ratio from 0 to %d is needed", name, maxRatio)
+		most := int64(maxRatio)
+		if name == keyMaxRisk {
+			most = 1
+		}
+		if !resourceForm.MatchString(name) || ratio.Sign() < 0 || ratio.Cmp(v1alpha1.DecimalFromInt(most)) > 0 {
+			return fmt.Errorf("spec.overcommit: %.80q: a ratio from 0 to %d is needed", name, most)
 		}
 	}
 	if err := checkGPU(s.GPU); err != nil {
@@ -162,7 +176,26 @@ func checkFlavor(f *v1alpha1.Flavor) error {
 	if err := checkPrice(s.Price); err != nil {
 		return err
 	}
+	if err := checkProperties(&s.Properties); err != nil {
+		return err
+	}
+	if y := s.Drain.UTC().Year(); y < 0 || y > 9999 {
+		return fmt.Errorf("spec.drain: the year %d cannot be written: state a time between the years 0 and 9999 UTC, or none", y)
+	}
 	return checkTexts(f)
+}
+
+// checkProperties has the bounds of a reviewed file. What policies compare is plain ASCII.
+func checkProperties(p *v1alpha1.FlavorProperties) error {
+	if problems := properties.Of(p); len(problems) > 0 {
+		return fmt.Errorf("spec.properties.%s", problems[0])
+	}
+	for i, name := range p.SecurityStandards {
+		if !plain(name) {
+			return fmt.Errorf("spec.properties.securityStandards[%d]: %+.80q: only plain ASCII", i, name)
+		}
+	}
+	return nil
 }
 
 func checkResources(path string, r v1alpha1.Resources) error {
@@ -214,6 +247,9 @@ func checkPrice(p *v1alpha1.Price) error {
 	}
 	if p.Reserved != nil {
 		lists["reserved"] = p.Reserved.UnitPrices
+		if term := p.Reserved.Term; term.Duration < 0 {
+			return fmt.Errorf("spec.price.reserved.term: %s is less than nothing: state how long is committed to, such as 720h", term)
+		}
 	}
 	for i, w := range p.Windows {
 		lists[fmt.Sprintf("windows[%d]", i)] = w.PerHour

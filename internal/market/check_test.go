@@ -1,10 +1,14 @@
 package market_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -48,7 +52,35 @@ func TestReportsAreBounded(t *testing.T) {
 		"negative step": {func(f *v1alpha1.Flavor) {
 			f.Spec.Partition = &v1alpha1.Partition{Step: v1alpha1.Resources{"gpu": v1alpha1.AmountOf(-1)}}
 		}, "partition.step"},
-		"absurd overcommit": {func(f *v1alpha1.Flavor) { f.Spec.Overcommit = v1alpha1.Overcommit{"gpu": dec("1000")} }, "overcommit"},
+		"absurd overcommit":    {func(f *v1alpha1.Flavor) { f.Spec.Overcommit = v1alpha1.Overcommit{"gpu": dec("1000")} }, "overcommit"},
+		"a risk above certain": {func(f *v1alpha1.Flavor) { f.Spec.Overcommit = v1alpha1.Overcommit{"maxRisk": dec("2")} }, `"maxRisk": a ratio from 0 to 1`},
+		"a drain after the years": {func(f *v1alpha1.Flavor) {
+			f.Spec.Drain = v1alpha1.TimeOf(time.Date(10000, 1, 1, 11, 59, 59, 0, time.UTC))
+		}, "spec.drain: the year 10000"},
+		"a drain before the years": {func(f *v1alpha1.Flavor) {
+			f.Spec.Drain = v1alpha1.TimeOf(time.Date(-1, 12, 31, 12, 0, 0, 0, time.UTC))
+		}, "spec.drain: the year -1"},
+		"a negative term": {func(f *v1alpha1.Flavor) {
+			f.Spec.Price = &v1alpha1.Price{Reserved: &v1alpha1.ReservedPrice{Term: v1alpha1.Duration{Duration: -1}, UnitPrices: v1alpha1.UnitPrices{"gpu": dec("1")}}}
+		}, "spec.price.reserved.term"},
+		"negative latency": {func(f *v1alpha1.Flavor) {
+			n := int64(math.MinInt64)
+			f.Spec.Properties.LatencyMs = &n
+		}, "spec.properties.latencyMs: -9223372036854775808 is less than 0"},
+		"negative carbon": {func(f *v1alpha1.Flavor) {
+			n := int64(-1)
+			f.Spec.Properties.Carbon = &n
+		}, "spec.properties.carbon: -1 is less than 0"},
+		"reliability below nothing": {func(f *v1alpha1.Flavor) {
+			d := dec("-5")
+			f.Spec.Properties.Reliability = &d
+		}, "spec.properties.reliability: -5 is not between 0 and 1"},
+		"a standard that hides the screen": {func(f *v1alpha1.Flavor) {
+			f.Spec.Properties.SecurityStandards = []string{"SOC2", "ISO\u202e27001\x1b[2J"}
+		}, `spec.properties.securityStandards[1]: "ISO\u202e27001\x1b[2J": only plain ASCII`},
+		"a standard without a name": {func(f *v1alpha1.Flavor) { f.Spec.Properties.SecurityStandards = []string{""} }, "spec.properties.securityStandards[0] is empty"},
+		"standards without end":     {func(f *v1alpha1.Flavor) { f.Spec.Properties.SecurityStandards = slices.Repeat([]string{"x"}, 257) }, "257 entries, and at most 256"},
+		"standards by the million":  {func(f *v1alpha1.Flavor) { f.Spec.Properties.SecurityStandards = slices.Repeat([]string{"x"}, 500_001) }, "in one report"},
 		"negative price": {func(f *v1alpha1.Flavor) {
 			f.Spec.Price = &v1alpha1.Price{PerHour: v1alpha1.UnitPrices{"gpu": dec("-1")}}
 		}, "price.perHour"},
@@ -107,6 +139,58 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	if err := m.Report("paris", gen(1, 1), make([]v1alpha1.Flavor, 5000), true); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("5,000 flavors: %v", err)
+	}
+}
+
+// TestReports_AcceptedOnesAreReadBack: what a provider states is refused when it is decoded or
+// checked, or the market's tree holds it so that it is read as it was taken.
+func TestReports_AcceptedOnesAreReadBack(t *testing.T) {
+	long := strings.Repeat("k", 500)
+	for name, spec := range map[string]string{
+		"drain in the year 10000":  `{"drain":"9999-12-31T23:59:59-12:00"}`,
+		"drain before the year 0":  `{"drain":"0000-01-01T00:00:00+12:00"}`,
+		"drain in the year 0":      `{"drain":"0000-06-01T00:00:00Z"}`,
+		"a term that overflows":    `{"price":{"perHour":{"gpu":"1"},"reserved":{"term":"15251w","gpu":"1"}}}`,
+		"a short term":             `{"price":{"perHour":{"gpu":"1"},"reserved":{"term":"1ns","gpu":"1"}}}`,
+		"no term":                  `{"price":{"perHour":{"gpu":"1"},"reserved":{"gpu":"1"}}}`,
+		"no reserved price":        `{"price":{"perHour":{"gpu":"1"},"reserved":{}}}`,
+		"small prices":             `{"price":{"flat":"0.000000000000000001","perHour":{"true":"999999999.999999999999999999","term":"1"}}}`,
+		"windows":                  `{"price":{"windows":[{"from":"00:00","to":"24:00","days":[],"perHour":null},{"from":"00:00","to":"24:00","timezone":"utc","perHour":{"gpu":1}}]}}`,
+		"memory in Ti":             `{"gpu":{"model":"x","memory":"2048GB"}}`,
+		"memory in bytes":          `{"gpu":{"model":"x","memory":"0.333Gi"}}`,
+		"memory in Ki":             `{"gpu":{"model":"x","memory":"1.5Mi"}}`,
+		"memory of nothing":        `{"gpu":{"model":"x","memory":"..80GB"}}`,
+		"the most there can be":    `{"capacity":{"cpu":"1152921504606846976m","memory":"1Ei","gpu":"8","a/b":"1152921504606846976"}}`,
+		"no capacity":              `{"capacity":{}}`,
+		"long labels":              `{"labels":{"` + long + `":"` + strings.Repeat("v ---  ", 140) + `"}}`,
+		"labels as YAML has marks": `{"labels":{"- a: b #{[&*!|>'\"%@":"---"," ":" ","":"","null":"null","1e3":"~","<<":"x","=":"="}}`,
+		"a city in other letters":  `{"location":{"city":"é💥 - : #"}}`,
+		"reasons":                  `{"refused":{"null":"~","1e3":"- é💥"}}`,
+		"nothing in lists":         `{"held":{"a":null},"usage":{"a":null},"partition":{},"nodes":{},"overcommit":{"maxRisk":"1","cpu":"0.000000000000000001"}}`,
+		"properties":               `{"properties":{"latencyMs":9223372036854775807,"carbon":0,"reliability":"0.000000000000000001","securityStandards":["- a","~"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, f := market.New(market.Options{Now: newClock().Now}), gpus("paris", "h100", 8)
+			if err := json.Unmarshal([]byte(spec), &f.Spec); err != nil {
+				return
+			}
+			if err := m.Report("paris", gen(1, 1), []v1alpha1.Flavor{f}, true); err != nil {
+				return
+			}
+			content, err := m.Snapshot().Tree().ReadFile("paris.yaml", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := market.ParseBlob(content)
+			if err != nil || len(back) != 1 {
+				t.Fatalf("accepted, and read back as %d flavors: %v\n%s", len(back), err, content)
+			}
+			got, _ := json.Marshal(back[0])
+			want, _ := json.Marshal(m.Snapshot().Offer("paris", "h100").Flavor)
+			if string(got) != string(want) {
+				t.Errorf("read back as\n%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }
 

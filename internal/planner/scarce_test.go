@@ -13,10 +13,15 @@ import (
 // choosy is a market in which intents hold H100s that can use nothing else, each those of one
 // flavor, and so many flavors of them are left; A100s cost so much.
 func choosy(holders, left int, a100 string, rules int) *Builder {
+	return choosyAt("2", holders, left, a100, rules)
+}
+
+// choosyAt is choosy with another price of an H100.
+func choosyAt(h100 string, holders, left int, a100 string, rules int) *Builder {
 	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Offer("lyon/a100", Cards("nvidia-a100", 36, "80Gi"), Costs(a100))
 	b.W.Rules = rules
 	for i := range holders + left {
-		b.Offer(fmt.Sprintf("paris/h100-%02d", i), Cards("nvidia-h100", 4, "80Gi"), Costs("2"))
+		b.Offer(fmt.Sprintf("paris/h100-%02d", i), Cards("nvidia-h100", 4, "80Gi"), Costs(h100))
 	}
 	for i := range holders {
 		b.Intent(fmt.Sprintf("vision/choosy-%d", i), Wants(4, "H100"), cheapest)
@@ -69,6 +74,19 @@ func TestScarcity_LeavesTheLastPlace(t *testing.T) {
 			wantOnlyKeeps(t, b)
 		})
 	}
+}
+
+// The highest prices that are counted, and the most that may be paid in addition, make no more
+// than can be counted.
+func TestScarcity_OfTheHighestPrices(t *testing.T) {
+	b := choosyAt("3900000", 8, 1, "3950000", 0).Tenant("other", "rome")
+	scarcityOf("1000")(b)
+	b.Intent("other/flexible", Wants(4), cheapest)
+	p := b.Round()
+	if got := placedAt(t, p, "other/flexible"); got != "lyon/a100" {
+		t.Errorf("placed on %s, want lyon/a100:\n%s", got, describe(p))
+	}
+	wantOnlyKeeps(t, b)
 }
 
 func scarcityOf(times string) func(*Builder) {

@@ -3,6 +3,7 @@ package prices
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -26,7 +27,7 @@ var azureMachines = map[string]struct {
 // Azure reads what the Retail Prices API answers (prices.azure.com/api/retail/
 // prices, learn.microsoft.com "Azure Retail Prices overview"): consumption of
 // virtual machines, Linux, by the hour, on demand and spot.
-func Azure(b []byte) (*Answer, error) {
+func Azure(in io.Reader) (*Answer, error) {
 	var doc struct {
 		Items []struct {
 			CurrencyCode, ArmRegionName, ArmSkuName, SkuName, MeterName, ProductName, ServiceName, UnitOfMeasure, Type string
@@ -34,7 +35,7 @@ func Azure(b []byte) (*Answer, error) {
 		}
 		NextPageLink string
 	}
-	if err := decode(b, &doc); err != nil {
+	if err := textOf(in, pageLimits).decode(&doc); err != nil {
 		return nil, fmt.Errorf("read Azure's retail prices: %w", err)
 	}
 	if doc.Items == nil {
@@ -69,7 +70,9 @@ func Azure(b []byte) (*Answer, error) {
 		} else {
 			q.PerHour = perGPU(price, m.gpus)
 		}
-		out.Quotes = append(out.Quotes, q)
+		if err := out.add(q); err != nil {
+			return nil, fmt.Errorf("read %s in %s: %w", it.ArmSkuName, it.ArmRegionName, err)
+		}
 	}
 	return out, nil
 }

@@ -1,6 +1,8 @@
 package prices_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"testing"
 
@@ -28,11 +30,13 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for name, read := range map[string]func([]byte) (*prices.Answer, error){
+		for name, read := range map[string]func(io.Reader) (*prices.Answer, error){
 			"aws": prices.AWS, "gcp": prices.GCP, "azure": prices.Azure, "csv": prices.CSV,
-			"configmap": func(b []byte) (*prices.Answer, error) { return prices.ConfigMap(b, "EUR", []string{"nvidia-h100"}) },
+			"configmap": func(in io.Reader) (*prices.Answer, error) {
+				return prices.ConfigMap(in, "EUR", []string{"nvidia-h100"})
+			},
 		} {
-			a, err := read(text)
+			a, err := read(bytes.NewReader(text))
 			if err != nil {
 				continue
 			}
@@ -40,6 +44,9 @@ func FuzzAnswers(f *testing.F) {
 				t.Fatalf("%s: %d quotes and %d notes of %d bytes", name, len(a.Quotes), len(a.Notes), len(text))
 			}
 			for _, q := range a.Quotes {
+				if len(q.Currency) != 3 {
+					t.Fatalf("%s: %s is sold in %q", name, q.Model, q.Currency)
+				}
 				for unit, price := range q.PerHour {
 					if price.Sign() < 0 {
 						t.Fatalf("%s: %s of %s costs %s", name, unit, q.Model, price)

@@ -1,8 +1,10 @@
 package prices
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +21,7 @@ var gpuOfGCP = regexp.MustCompile(`^(?:(?:Spot Preemptible|Preemptible) )?(.+?) 
 // GCP reads what the Cloud Billing Catalog answers for the SKUs of Compute
 // Engine (cloudbilling.googleapis.com, services/6F81-5844-456A/skus): GPUs are
 // SKUs of their own there, the rest of a machine comes on top.
-func GCP(b []byte) (*Answer, error) {
+func GCP(in io.Reader) (*Answer, error) {
 	var doc struct {
 		SKUs []struct {
 			Description string
@@ -40,7 +42,7 @@ func GCP(b []byte) (*Answer, error) {
 		} `json:"skus"`
 		NextPageToken string
 	}
-	if err := decode(b, &doc); err != nil {
+	if err := textOf(in, pageLimits).decode(&doc); err != nil {
 		return nil, fmt.Errorf("read Google's SKUs: %w", err)
 	}
 	if doc.SKUs == nil {
@@ -63,9 +65,12 @@ func GCP(b []byte) (*Answer, error) {
 			continue
 		}
 		unit := e.TieredRates[len(e.TieredRates)-1].UnitPrice
-		price, err := v1alpha1.ParseDecimal(fmt.Sprintf("%s.%09d", orZero(unit.Units.String()), unit.Nanos))
+		price, err := money(unit.Units.String(), unit.Nanos)
 		if err != nil {
 			return nil, fmt.Errorf("read SKU %q: %w", s.Description, err)
+		}
+		if price.Sign() <= 0 {
+			continue // of what is not sold by it
 		}
 		q := Quote{Currency: unit.CurrencyCode}.of(gcpCard(m[1]), v1alpha1.Amount{})
 		if s.Category.UsageType == "OnDemand" {
@@ -74,7 +79,9 @@ func GCP(b []byte) (*Answer, error) {
 			q.Spot = v1alpha1.UnitPrices{"gpu": price}
 		}
 		for _, q.Region = range s.Regions {
-			out.Quotes = append(out.Quotes, q)
+			if err := out.add(q); err != nil {
+				return nil, fmt.Errorf("read SKU %q: %w", s.Description, err)
+			}
 		}
 	}
 	return out, nil
@@ -93,9 +100,13 @@ func gcpCard(name string) string {
 	return strings.ReplaceAll(name, "Tesla ", "")
 }
 
-func orZero(s string) string {
-	if _, err := strconv.ParseInt(s, 10, 64); err != nil {
-		return "0"
+// money is so many units and billionths of one, of which neither is positive where the other is
+// negative (google.type.Money).
+func money(units string, nanos int64) (v1alpha1.Decimal, error) {
+	n, err := strconv.ParseInt(cmp.Or(units, "0"), 10, 64)
+	const most = 1_000_000_000
+	if err != nil || n < -most || n > most || nanos <= -most || nanos >= most || n > 0 && nanos < 0 || n < 0 && nanos > 0 {
+		return v1alpha1.Decimal{}, fmt.Errorf("%q units and %d nanos are no price an hour", units, nanos)
 	}
-	return s
+	return v1alpha1.DecimalFromInt(nanos).Div(v1alpha1.DecimalFromInt(most), 9).Add(v1alpha1.DecimalFromInt(n)), nil
 }

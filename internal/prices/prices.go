@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,34 @@ type Answer struct {
 	Notes []string
 	// Next is where the answer goes on: a URL, or a page token; "" at the end.
 	Next string
+}
+
+// Most is how many quotes and notes are taken of all answers together.
+const Most = 500_000
+
+// Add takes over what was understood of another page.
+func (out *Answer) Add(page *Answer) error {
+	out.Quotes, out.Notes = append(out.Quotes, page.Quotes...), append(out.Notes, page.Notes...)
+	return out.bounded(0)
+}
+
+// bounded is an error where an answer has, with so much else that is kept of it, too much.
+func (out *Answer) bounded(more int) error {
+	if len(out.Quotes)+len(out.Notes)+more > Most {
+		return fmt.Errorf("it has more than %d prices of GPUs: ask for fewer at a time, by a filter", Most)
+	}
+	return nil
+}
+
+var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+
+// add takes over a quote.
+func (out *Answer) add(q Quote) error {
+	if !currencyForm.MatchString(q.Currency) {
+		return fmt.Errorf("%.20q is not a currency: three capital letters such as USD are needed", q.Currency)
+	}
+	out.Quotes = append(out.Quotes, q)
+	return nil
 }
 
 // places is to how many digits the price of a machine is divided among its

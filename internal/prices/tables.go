@@ -1,9 +1,9 @@
 package prices
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -14,8 +14,8 @@ import (
 
 // CSV reads a table of offers. Its rows name their clusters themselves, as
 // "<provider>-<region>", so a quote's region is the whole name.
-func CSV(b []byte) (*Answer, error) {
-	t, err := market.ReadCSV(bytes.NewReader(b), "nodes")
+func CSV(in io.Reader) (*Answer, error) {
+	t, err := market.ReadCSV(textOf(in, tableLimits), "nodes")
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,9 @@ func CSV(b []byte) (*Answer, error) {
 			out.Notes = append(out.Notes, f.Ref()+": it has a part of a card, whose price is not that of a card; left out")
 		default:
 			q := Quote{Region: f.Metadata.Namespace, Machine: f.Metadata.Name, Currency: p.Currency, PerHour: p.PerHour, Spot: p.Spot}
-			out.Quotes = append(out.Quotes, q.of(g.Model, g.Memory.Amount))
+			if err := out.add(q.of(g.Model, g.Memory.Amount)); err != nil {
+				return nil, fmt.Errorf("read the price of %s: %w", f.Ref(), err)
+			}
 		}
 	}
 	return out, nil
@@ -51,10 +53,14 @@ var configKeys = map[string]struct {
 // ConfigMap reads a Kubernetes ConfigMap with OpenCost's custom prices, as keys
 // of their own or as JSON under default.json. It names neither a currency nor
 // the model of its GPU: those are the caller's.
-func ConfigMap(b []byte, currency string, models []string) (*Answer, error) {
+func ConfigMap(in io.Reader, currency string, models []string) (*Answer, error) {
 	var doc struct {
 		Kind string
 		Data map[string]string
+	}
+	b, err := io.ReadAll(textOf(in, configLimits))
+	if err != nil {
+		return nil, fmt.Errorf("read the ConfigMap: %w", err)
 	}
 	if err := yaml.Unmarshal(b, &doc); err != nil {
 		return nil, fmt.Errorf("read the ConfigMap: %w", err)
@@ -98,11 +104,17 @@ func ConfigMap(b []byte, currency string, models []string) (*Answer, error) {
 	}
 	plain := Quote{Currency: currency, PerHour: without(onDemand, "gpu"), Spot: without(spot, "gpu")}
 	out := &Answer{}
+	var list []Quote
 	if len(plain.PerHour) > 0 {
-		out.Quotes = append(out.Quotes, plain)
+		list = append(list, plain)
 	}
 	for _, m := range models {
-		out.Quotes = append(out.Quotes, Quote{Currency: currency, PerHour: onDemand, Spot: spot}.of(m, v1alpha1.Amount{}))
+		list = append(list, Quote{Currency: currency, PerHour: onDemand, Spot: spot}.of(m, v1alpha1.Amount{}))
+	}
+	for _, q := range list {
+		if err := out.add(q); err != nil {
+			return nil, fmt.Errorf("read the prices of the ConfigMap: %w", err)
+		}
 	}
 	return out, nil
 }

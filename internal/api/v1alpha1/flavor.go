@@ -160,7 +160,7 @@ func (m *MemorySize) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON writes "80Gi".
 func (m MemorySize) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + m.Canonical(Memory) + `"`), nil
+	return []byte(`"` + gpuMemoryText(m.Amount) + `"`), nil
 }
 
 // Partition is the legal sizes of a contract on a flavor: the minimum, then

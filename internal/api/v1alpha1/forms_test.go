@@ -36,6 +36,32 @@ func TestParseGPUShortForm(t *testing.T) {
 	}
 }
 
+// A size of GPU memory is written so that it is read back as the same.
+func TestGPUMemory_RoundTrip(t *testing.T) {
+	for in, want := range map[string]string{
+		"80Gi": "80Gi", "1024GB": "1024Gi", "1.5Gi": "1536Mi", "1.5Mi": "1Mi", "0.333Gi": "340Mi", "10.7GB": "10956Mi",
+		"40GB..1024GB": "40Gi..1024Gi", "..1536MB": "..1536Mi", "999999999Gi": "999999999Gi",
+	} {
+		m, err := ParseMemoryRange(in)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		var again MemoryRange
+		if text, _ := json.Marshal(m); string(text) != `"`+want+`"` || json.Unmarshal(text, &again) != nil || again != m {
+			t.Errorf("%s: written as %s and read back as %+v, want %q and %+v", in, text, again, want, m)
+		}
+		var one MemorySize
+		if text, _ := json.Marshal(MemorySize{m.Min}); !m.Min.IsZero() && (json.Unmarshal(text, &one) != nil || one.Amount != m.Min) {
+			t.Errorf("%s: one size written as %s and read back as %+v, want %+v", in, text, one, m.Min)
+		}
+	}
+	third := MemorySize{AmountOf(80 << 30 / 3)} // of a card that three share
+	if text, _ := json.Marshal(third); string(text) != `"27306Mi"` {
+		t.Errorf("a third of 80Gi: got %s, want %q", text, "27306Mi")
+	}
+}
+
 // The whole intent of the format document decodes strictly, and encodes to
 // what decodes to the same.
 func TestIntentRoundTrip(t *testing.T) {

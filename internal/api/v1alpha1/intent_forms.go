@@ -324,7 +324,7 @@ func ParseMemoryRange(s string) (MemoryRange, error) {
 
 var gpuMemoryForm = regexp.MustCompile(`(?i)^(\d{1,9})(\.\d{1,3})?\s*(GB|GiB|Gi|G|MB|MiB|Mi)$`)
 
-// ParseGPUMemory reads a marketed memory size; GB and Gi are the same class.
+// ParseGPUMemory reads a marketed memory size, down to whole Mi; GB and Gi are the same class.
 func ParseGPUMemory(s string) (Amount, error) {
 	m := gpuMemoryForm.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
@@ -338,7 +338,7 @@ func ParseGPUMemory(s string) (Amount, error) {
 	if strings.HasPrefix(strings.ToUpper(m[3]), "M") {
 		unit = 1 << 20
 	}
-	return AmountOf(int64(f * unit)), nil
+	return AmountOf(int64(f*unit) >> 20 << 20), nil
 }
 
 // UnmarshalJSON reads the string form.
@@ -360,15 +360,21 @@ func (m MemoryRange) MarshalJSON() ([]byte, error) { return json.Marshal(m.Strin
 
 // String is "80Gi" or "40Gi..80Gi".
 func (m MemoryRange) String() string {
-	switch {
-	case m.Max.IsZero() && m.Min.IsZero():
-		return ""
-	case m.Max.IsZero():
-		return m.Min.Canonical(Memory)
-	case m.Min.IsZero():
-		return ".." + m.Max.Canonical(Memory)
+	if m.Max.IsZero() {
+		return gpuMemoryText(m.Min)
 	}
-	return m.Min.Canonical(Memory) + ".." + m.Max.Canonical(Memory)
+	return gpuMemoryText(m.Min) + ".." + gpuMemoryText(m.Max)
+}
+
+// gpuMemoryText is a size as ParseGPUMemory reads it, "" for none.
+func gpuMemoryText(a Amount) string {
+	switch {
+	case a.IsZero():
+		return ""
+	case a.n%(1<<30) == 0:
+		return strconv.FormatInt(a.n>>30, 10) + "Gi"
+	}
+	return strconv.FormatInt(a.n>>20, 10) + "Mi"
 }
 
 // Contains reports whether a card of this memory satisfies the range.

@@ -6,8 +6,8 @@
 // the text is; where it would, reading ends with the error that the caller chose. A text that
 // is no JSON is counted likewise, and otherwise left as it is.
 //
-// Callers: clients of servers that an operator or a tenant names (packages forge and
-// delivery/bulk). A Reader, or a Counter, is used by one goroutine at a time.
+// Callers: clients of servers that an operator or a tenant names (packages forge,
+// delivery/bulk and prices). A Reader, or a Counter, is used by one goroutine at a time.
 package jsonbound
 
 import "io"

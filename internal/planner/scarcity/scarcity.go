@@ -253,8 +253,14 @@ func (p *Prices) Extra(c *match.Candidate) quantity.Micro {
 			sum += k.worth(k.all) - k.worth(k.all-gone)
 		}
 	}
-	price := c.Quote.Current()
-	return min(quantity.Micro(min(sum, most)), min(price, most)*p.premium/1000)
+	return min(quantity.Micro(min(sum, most)), p.paid(c.Quote.Current()))
+}
+
+// paid is the most that may be paid in addition to a price. The product of both may be more
+// than a Micro can hold, so that the price is multiplied in two parts.
+func (p *Prices) paid(price quantity.Micro) quantity.Micro {
+	price = min(price, most)
+	return price/1000*p.premium + price%1000*p.premium/1000
 }
 
 // follow looks again at what was taken of offers since it last did.

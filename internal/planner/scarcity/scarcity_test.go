@@ -2,7 +2,12 @@ package scarcity
 
 import (
 	"math"
+	"math/big"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
 // The tails of Poisson's distribution, beside its figures.
@@ -46,4 +51,18 @@ func TestWorth(t *testing.T) {
 			t.Errorf("the first %d places are worth %g, want %g", n, got, want)
 		}
 	}
+}
+
+// What may be paid in addition is the exact product, rounded down, up to the highest price and
+// the highest premium.
+func TestPaid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		price, premium := rapid.Int64Range(0, 2*most).Draw(t, "price"), rapid.Int64Range(0, 1_000_000).Draw(t, "premium")
+		want := new(big.Int).Mul(big.NewInt(min(price, most)), big.NewInt(premium))
+		want.Quo(want, big.NewInt(1000))
+		p := &Prices{premium: quantity.Micro(premium)}
+		if got := p.paid(quantity.Micro(price)); int64(got) != want.Int64() || !want.IsInt64() {
+			t.Fatalf("%d micros at %d thousandths: got %d, want %s", price, premium, got, want)
+		}
+	})
 }
