@@ -39,6 +39,8 @@ type Prices struct {
 	seen int
 	// left is room for what an offer has left.
 	left quantity.Vector
+	// chosen is how often Choose took another place than the best.
+	chosen int
 }
 
 // kind is a Kind in figures.
@@ -290,8 +292,18 @@ func (p *Prices) Choose(best *match.Candidate, next []*match.Candidate) (*match.
 	if at < 0 {
 		return best, next
 	}
+	p.chosen++
 	chosen := next[at]
 	copy(next[1:at+1], next[:at])
 	next[0] = best
 	return chosen, next
+}
+
+// Chosen is how often Choose took another place than the best. Who finds no place after that
+// looks again without: others keep nobody out of what fits.
+func (p *Prices) Chosen() int {
+	if p == nil {
+		return 0
+	}
+	return p.chosen
 }
