@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -68,6 +69,26 @@ func TestScarcity_LeavesTheLastPlace(t *testing.T) {
 			}
 			wantOnlyKeeps(t, b)
 		})
+	}
+}
+
+// However many places others need, who may go elsewhere leaves all of them, and explain has
+// them in the order by which one was chosen.
+func TestScarcity_LeavesEveryScarcePlace(t *testing.T) {
+	for left := 1; left <= 6; left++ {
+		b := choosy(24, left, "2.2", 0).Tenant("other", "rome").Intent("other/flex", Wants(4), cheapest)
+		e, err := planner.Explain(b.W, "other", "flex")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := b.Round()
+		if got, first := placedAt(t, p, "other/flex"), e.Offers[0].Flavor.Ref(); got != "lyon/a100" || first != got {
+			t.Errorf("with %d left it is placed on %s, and %s is explained first:\n%s", left, got, first, describe(p))
+		}
+		if next := b.Contracts("other/flex")[0].Decision.RunnersUp; len(next) != min(left, 3) || next[0].Flavor != "paris/h100-24" {
+			t.Errorf("with %d left its runners-up are %v", left, next)
+		}
+		wantOnlyKeeps(t, b)
 	}
 }
 

@@ -73,7 +73,7 @@ func (x *attempt) one(i int) *draft.Failure {
 	}
 	best, next := l.Best(s, x.thrifty)
 	if !x.thrifty && !x.how.plain && (x.how.looks == nil || len(j.Tasks) < 2) { // looks suffice for one search
-		best, next = x.Scarce.For(s.Request).Choose(best, next)
+		best, next = x.Scarce.For(s.Request).Choose(s, l.admits, best, next)
 	}
 	if x.how.asked && best != nil && best.Unasked {
 		best, next = nil, nil // the others are, too

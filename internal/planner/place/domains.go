@@ -71,8 +71,7 @@ func (x *wholeSearch) each(f func(Request) bool) bool {
 
 // attempt tries to place tasks in one domain.
 func (x *wholeSearch) attempt(in Request, tasks []draft.Task, old *v1alpha1.Contract) *draft.Failure {
-	f := tryAll(x.Placer, x.job, in, tasks, old, x.alt, x.thrifty)
-	if f != nil {
+	if f := tryAll(x.Placer, x.job, in, tasks, old, x.alt, x.thrifty); f != nil {
 		if f.Done > x.most || x.closest == "" {
 			x.most, x.closest = f.Done, in.in.domain
 		}
