@@ -92,6 +92,23 @@ func TestScarcity_LeavesEveryScarcePlace(t *testing.T) {
 	}
 }
 
+// What an intent takes after all it does not leave to others, and does not state so.
+func TestScarcity_LeavesNothingThatItTakes(t *testing.T) {
+	b := choosy(8, 1, "2.5", 0).Tenant("other", "rome").Offer("lyon/a100", Cards("nvidia-a100", 4, "80Gi")).
+		Intent("other/gang", Wants(4), Times(2), cheapest)
+	p := b.Round()
+	d := Of(p, "other/gang")
+	at := map[string]bool{}
+	for _, c := range d.Contracts {
+		if at[c.Provider+"/"+c.Flavor] = true; c.Left != "" {
+			t.Errorf("it leaves %s", c.Left)
+		}
+	}
+	if !at["lyon/a100"] || !at["paris/h100-08"] || strings.Contains(d.Reason, "left to others") {
+		t.Errorf("it is on %v: %s", at, d.Reason)
+	}
+}
+
 func scarcityOf(times string) func(*Builder) {
 	return func(b *Builder) {
 		b.Fleet(func(s *v1alpha1.FleetSpec) { s.Scarcity = Money(times) })
