@@ -76,6 +76,7 @@ func (r *round) kept(in *model.Intent, contracts []*v1alpha1.Contract) draft.Dec
 // finish turns what came of a job into its decision.
 func (r *round) finish(j *draft.Job) {
 	j.Dec.Proposals = j.Proposals
+	takesBack(j)
 	r.tell(j)
 	for _, c := range j.Live {
 		if !slices.ContainsFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Name == c.Metadata.Name }) {
@@ -84,6 +85,29 @@ func (r *round) finish(j *draft.Job) {
 		j.Dec.HourlyAfter = j.Dec.HourlyAfter.Add(r.HourlyOf(c))
 	}
 	slices.SortStableFunc(j.Dec.Contracts, func(a, b draft.ContractLine) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// takesBack finds what a job left to others and then took itself, which is not left to them.
+func takesBack(j *draft.Job) {
+	if !slices.ContainsFunc(j.Dec.Contracts, func(l draft.ContractLine) bool { return l.Left != "" }) {
+		return
+	}
+	has := map[string]bool{}
+	for _, c := range j.Live {
+		has[c.Spec.Provider+"/"+c.Spec.Flavor] = true
+	}
+	lines := slices.Clone(j.Dec.Contracts)
+	for i := range lines {
+		if l := &lines[i]; l.Action != draft.Release {
+			has[l.Provider+"/"+l.Flavor] = true
+		}
+	}
+	for i := range lines {
+		if has[lines[i].Left] {
+			lines[i].Left = ""
+		}
+	}
+	j.Dec.Contracts = lines
 }
 
 // tell names the action and the state of a job that was not settled by time or

@@ -7,7 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
 // withWarmPools is the world with the tenant of its warm pools, and an intent
@@ -55,6 +55,6 @@ func warmIntent(w *draft.World, p *v1alpha1.WarmPool) *model.Intent {
 		},
 	}
 	return &model.Intent{
-		ResourceIntent: doc, Path: place.WarmPath, Digest: place.WarmDigest(p), Commit: w.Inputs, Author: w.Fleet.WriteBack.Author.String(),
+		ResourceIntent: doc, Path: settle.WarmPath, Digest: settle.WarmDigest(p), Commit: w.Inputs, Author: w.Fleet.WriteBack.Author.String(),
 	}
 }

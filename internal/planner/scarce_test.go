@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -87,6 +88,43 @@ func TestScarcity_OfTheHighestPrices(t *testing.T) {
 		t.Errorf("placed on %s, want lyon/a100:\n%s", got, describe(p))
 	}
 	wantOnlyKeeps(t, b)
+}
+
+// However many places others need, who may go elsewhere leaves all of them, and explain has
+// them in the order by which one was chosen.
+func TestScarcity_LeavesEveryScarcePlace(t *testing.T) {
+	for left := 1; left <= 6; left++ {
+		b := choosy(24, left, "2.2", 0).Tenant("other", "rome").Intent("other/flex", Wants(4), cheapest)
+		e, err := planner.Explain(b.W, "other", "flex")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := b.Round()
+		if got, first := placedAt(t, p, "other/flex"), e.Offers[0].Flavor.Ref(); got != "lyon/a100" || first != got {
+			t.Errorf("with %d left it is placed on %s, and %s is explained first:\n%s", left, got, first, describe(p))
+		}
+		if next := b.Contracts("other/flex")[0].Decision.RunnersUp; len(next) != min(left, 3) || next[0].Flavor != "paris/h100-24" {
+			t.Errorf("with %d left its runners-up are %v", left, next)
+		}
+		wantOnlyKeeps(t, b)
+	}
+}
+
+// What an intent takes after all it does not leave to others, and does not state so.
+func TestScarcity_LeavesNothingThatItTakes(t *testing.T) {
+	b := choosy(8, 1, "2.5", 0).Tenant("other", "rome").Offer("lyon/a100", Cards("nvidia-a100", 4, "80Gi")).
+		Intent("other/gang", Wants(4), Times(2), cheapest)
+	p := b.Round()
+	d := Of(p, "other/gang")
+	at := map[string]bool{}
+	for _, c := range d.Contracts {
+		if at[c.Provider+"/"+c.Flavor] = true; c.Left != "" {
+			t.Errorf("it leaves %s", c.Left)
+		}
+	}
+	if !at["lyon/a100"] || !at["paris/h100-08"] || strings.Contains(d.Reason, "left to others") {
+		t.Errorf("it is on %v: %s", at, d.Reason)
+	}
 }
 
 func scarcityOf(times string) func(*Builder) {

@@ -168,7 +168,7 @@ type Term struct {
 
 // Decision is why a contract was placed where it is.
 type Decision struct {
-	// Score of the chosen offer, from 0 to 1; less by scarcity.
+	// Score of the chosen offer, from 0 to 1; less by scarcity, which may take it below 0.
 	Score float64 `json:"score"`
 	// Scores are the terms of the score; scarcity, below 0, is what the place is expected to be worth to others, where that decides.
 	Scores map[string]float64 `json:"scores,omitempty"`
@@ -242,7 +242,7 @@ type OfferFigures struct {
 type RunnerUp struct {
 	// Flavor as <provider>/<name>.
 	Flavor string `json:"flavor"`
-	// Score from 0 to 1.
+	// Score from 0 to 1; less by what the place is expected to be worth to others, which may take it below 0.
 	Score float64 `json:"score"`
 	// Hourly price.
 	Hourly Decimal `json:"hourly"`

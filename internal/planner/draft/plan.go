@@ -193,7 +193,7 @@ type ContractLine struct {
 	// RunnerUp is the next best offer, nil when there is none.
 	RunnerUp *v1alpha1.RunnerUp
 	// Left is a cheaper offer that a new one leaves to those who usually come (package scarcity),
-	// "" for none.
+	// and of which its intent has nothing; "" for none.
 	Left string `json:",omitempty"`
 	// Part: its replica is put together from several contracts (split).
 	Part bool

@@ -81,6 +81,18 @@ func (o *Offer) Held() quantity.Vector { return o.held }
 // Cards are those of an offer that sells parts of cards; else nil.
 func (o *Offer) Cards() *CardMap { return o.cards }
 
+// Class is what contracts on the offer are of.
+func (o *Offer) Class() string { return cmp.Or(o.Flavor.Spec.Class, "default") }
+
+// Endpoint is the address of the provider's API server, as its agent reports it or
+// else its cluster's file states it.
+func (o *Offer) Endpoint() string {
+	if e := o.Flavor.Spec.Endpoint; e != "" || o.Cluster == nil {
+		return e
+	}
+	return o.Cluster.Spec.Endpoint
+}
+
 // Overdrawn is a resource of which an offer holds more than it has, -1 for
 // none. A flavor that shrank sells nothing until its excess is gone.
 func (o *Offer) Overdrawn() int { return o.free.Deficit() }

@@ -327,6 +327,10 @@ func (s *Class) Best(admit func(*Candidate) bool, thrifty bool) (best *Candidate
 	return s.top[0], s.top[1:n]
 }
 
+// Walk calls f with the candidates that fit, the best by score first, until it returns false.
+// Nothing may change meanwhile, and walks do not nest.
+func (s *Class) Walk(f func(*Candidate) bool) { s.byRank(false).walk(s.Candidates, f) }
+
 // order is where what is kept by score, or by price for thrift, is found.
 func order(thrifty bool) int {
 	if thrifty {

@@ -51,9 +51,7 @@ func (r *Placer) RequestBy(j *draft.Job, in *model.Intent, seconds int64) *match
 }
 
 // ClassOf is ClassFor for all of a job's tasks.
-func (r *Placer) ClassOf(j *draft.Job, alt int) *match.Class {
-	return r.ClassFor(j, Request{}, alt)
-}
+func (r *Placer) ClassOf(j *draft.Job, alt int) *match.Class { return r.ClassFor(j, Request{}, alt) }
 
 // ClassFor is the request class of one alternative of a request, up to date.
 func (r *Placer) ClassFor(j *draft.Job, q Request, alt int) *match.Class {
@@ -81,8 +79,10 @@ func (l *Limits) Best(s *match.Class, thrifty bool) (best *match.Candidate, next
 	if s.Fitting == 0 || l.below(&s.Least) {
 		return nil, nil
 	}
-	return s.Best(func(c *match.Candidate) bool { return l.Rejects(c) == "" }, thrifty)
+	return s.Best(l.admits, thrifty)
 }
+
+func (l *Limits) admits(c *match.Candidate) bool { return l.Rejects(c) == "" }
 
 // Resources is the resources term of a size on an offer, as if a contract were not
 // there.

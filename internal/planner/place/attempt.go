@@ -71,7 +71,10 @@ func (x *attempt) one(i int) *draft.Failure {
 	if !x.how.Unasked {
 		x.Looked(j, s, l)
 	}
-	best, next := x.Scarce.For(s.Request).Choose(l.Best(s, x.thrifty))
+	best, next := l.Best(s, x.thrifty)
+	if !x.thrifty && !x.how.plain && (x.how.looks == nil || len(j.Tasks) < 2) { // looks suffice for one search
+		best, next = x.Scarce.For(s.Request).Choose(s, l.admits, best, next)
+	}
 	if x.how.asked && best != nil && best.Unasked {
 		best, next = nil, nil // the others are, too
 	}
@@ -159,19 +162,28 @@ func attemptIn(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1al
 		if thrifty && !q.spending.Money.Limited {
 			continue
 		}
-		x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
-		f := x.run()
-		if f != nil && old == nil {
-			f = r.seatAll(j, q, alt, tasks, thrifty, f)
-		}
+		f := tryAll(r, j, q, tasks, old, alt, thrifty)
 		if f == nil {
 			return nil
 		}
-		if first == nil {
-			first = f
-		}
+		first = cmp.Or(first, f)
 	}
 	return first
+}
+
+// tryAll tries one alternative where a request allows it; by price alone where that fails by
+// what places are worth to others, which must keep nobody out.
+func tryAll(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1alpha1.Contract, alt int, thrifty bool) *draft.Failure {
+	chosen := r.Scarce.Chosen()
+	x := attempt{Placer: r, job: j, how: q, alt: alt, tasks: tasks, old: old, thrifty: thrifty}
+	f := x.run()
+	if f != nil && old == nil {
+		f = r.seatAll(j, q, alt, tasks, thrifty, f)
+	}
+	if f != nil && r.Scarce.Chosen() != chosen {
+		return tryAll(r, j, q.byPrice(), tasks, old, alt, thrifty)
+	}
+	return f
 }
 
 // seatAll tries an attempt that failed again, with places at which all of a

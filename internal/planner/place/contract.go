@@ -36,7 +36,7 @@ func (r *Placer) NewContract(j *draft.Job, q Request, s *match.Class, c *match.C
 		Metadata: v1alpha1.Metadata{Name: name, Namespace: j.TenantName},
 		Spec: v1alpha1.ContractSpec{
 			Intent:   of,
-			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: classOf(o), Endpoint: endpointOf(o),
+			Consumer: j.Consumer, Provider: o.Provider, Flavor: o.Name, Slice: name, Class: o.Class(), Endpoint: o.Endpoint(),
 			Term: v1alpha1.Term{Start: r.Now},
 		},
 	}
@@ -72,22 +72,6 @@ func (r contractWriter) newName(replica, part int32) (string, int32) {
 			return name, ordinal
 		}
 	}
-}
-
-// endpointOf is the address of the provider's API server, as its agent reports it or
-// else its cluster's file states it.
-func endpointOf(o *inventory.Offer) string {
-	if e := o.Flavor.Spec.Endpoint; e != "" || o.Cluster == nil {
-		return e
-	}
-	return o.Cluster.Spec.Endpoint
-}
-
-func classOf(o *inventory.Offer) string {
-	if o.Flavor.Spec.Class != "" {
-		return o.Flavor.Spec.Class
-	}
-	return "default"
 }
 
 // inscribe copies into a contract what its intent asks for: everything that can

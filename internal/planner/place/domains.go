@@ -71,12 +71,7 @@ func (x *wholeSearch) each(f func(Request) bool) bool {
 
 // attempt tries to place tasks in one domain.
 func (x *wholeSearch) attempt(in Request, tasks []draft.Task, old *v1alpha1.Contract) *draft.Failure {
-	try := attempt{Placer: x.Placer, job: x.job, how: in, alt: x.alt, tasks: tasks, old: old, thrifty: x.thrifty}
-	f := try.run()
-	if f != nil && old == nil {
-		f = x.seatAll(x.job, in, x.alt, tasks, x.thrifty, f)
-	}
-	if f != nil {
+	if f := tryAll(x.Placer, x.job, in, tasks, old, x.alt, x.thrifty); f != nil {
 		if f.Done > x.most || x.closest == "" {
 			x.most, x.closest = f.Done, in.in.domain
 		}

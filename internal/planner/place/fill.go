@@ -77,8 +77,31 @@ func (r *Placer) Fill(j *draft.Job, q Request) (progressed bool) {
 	return r.Advances != before
 }
 
-// fillTasks is Fill for a job that is placed by itself.
+// fillTasks is Fill for a job that is placed by itself: by price alone where what places are
+// worth to others leaves more undone, or leads to a later alternative.
 func (r *Placer) fillTasks(j *draft.Job, q Request) {
+	if r.Scarce == nil || len(j.Tasks) < 2 || j.Gang() && !q.Loose && r.IsNothing(j.Tasks) { // tryAll sees to a gang
+		r.fillBy(j, q)
+		return
+	}
+	m, chosen := r.Mark(), r.Scarce.Chosen()
+	again := func(q Request) (left, alt int) {
+		r.RollbackButDue(m)
+		m = r.Mark()
+		r.EditJob(j)
+		r.fillBy(j, q)
+		return len(j.Tasks), j.Dec.Alternative
+	}
+	if left, alt := again(q); left+alt > 0 && r.Scarce.Chosen() != chosen {
+		if n, a := again(q.byPrice()); n > left || n == left && a >= alt {
+			again(q)
+		}
+	}
+	r.Keep(m)
+}
+
+// fillBy is fillTasks by one request.
+func (r *Placer) fillBy(j *draft.Job, q Request) {
 	if r.IsNothing(j.Tasks) {
 		j.Tasks = r.fillNew(j, q, j.Tasks)
 		return

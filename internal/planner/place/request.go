@@ -51,6 +51,8 @@ type Request struct {
 	asked bool
 	// nextToOld: what is placed runs next to the contract that it is to replace.
 	nextToOld bool
+	// plain: what places are worth to others (package scarcity) does not count.
+	plain bool
 }
 
 // choice are alternatives and the classes of them.
@@ -84,8 +86,11 @@ func (q *Request) classes(j *draft.Job) *draft.Classes {
 // Rehearsal is the request of a dry run.
 var Rehearsal = Request{DryRun: true, Unasked: true}
 
-// On is the request on one provider alone.
-func (q Request) On(provider string) Request { q.provider = provider; return q }
+// On is the request on one provider alone, for which what belongs together goes by price.
+func (q Request) On(provider string) Request { q.provider = provider; return q.byPrice() }
+
+// byPrice is the request by price alone.
+func (q Request) byPrice() Request { q.plain = true; return q }
 
 // yields reports whether an intent gives capacity back that others have booked.
 func yields(j *draft.Job) bool { p := j.In.Spec.Preemption; return p != nil && p.Yields == "booked" }

@@ -2,9 +2,6 @@ package place
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,26 +25,9 @@ import (
 // On the consumer only labels, taint and annotations change: slice, virtual
 // node and Node stay, which is what makes it quick.
 
-const (
-	// WarmPath is where pools are written.
-	WarmPath = "fleet.yaml"
-	// defaultPremium is how much more than the best other offer a warm slice may
-	// cost to be taken over, in millionths.
-	defaultPremium = 200_000
-)
-
-// WarmDigest is of what a pool's slices are; how many there are is not part of
-// it, so that a change of the count changes none of them.
-func WarmDigest(p *v1alpha1.WarmPool) string {
-	b, err := json.Marshal(struct {
-		Consumer  string
-		Resources v1alpha1.ResourceRequest
-	}{p.Consumer, p.Resources})
-	if err != nil {
-		b = []byte(p.Name)
-	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(b))
-}
+// defaultPremium is how much more than the best other offer a warm slice may
+// cost to be taken over, in millionths.
+const defaultPremium = 200_000
 
 // PoolOf is the warm pool of a job's name, nil when there is none.
 func (r *Placer) PoolOf(name string) *v1alpha1.WarmPool {

@@ -19,6 +19,10 @@
 // TestOnlineArrivals_Seeds): a half in place of a quarter, and twenty times in place of ten,
 // came to the same within the noise of 160 seeds; all of what is held was worse.
 //
+// It orders places and keeps nobody out: who chose by it and does not fit looks again by price
+// alone (package place), before alternatives and minReplicas decide. What is left of a market
+// differs from plan to plan, who fits must not.
+//
 // Invariants: a World decides all of it, whatever was asked before; no product is fused with a
 // sum; what it costs does not grow with intents, but with kinds and offers, whose product is
 // bounded.

@@ -20,6 +20,8 @@ const (
 	fewest = 5
 	// mostKinds and mostPairs, of a kind and an offer, bound the work.
 	mostKinds, mostPairs = 64, 60_000
+	// mostCompared bounds the candidates that one place is chosen from.
+	mostCompared = 64
 	// certain bounds the rivals that are told apart; more are counted in proportion.
 	certain = 500.0
 )
@@ -39,6 +41,8 @@ type Prices struct {
 	seen int
 	// left is room for what an offer has left.
 	left quantity.Vector
+	// chosen is how often Choose took another place than the best.
+	chosen int
 }
 
 // kind is a Kind in figures.
@@ -277,27 +281,58 @@ func (p *Prices) follow() {
 	}
 }
 
-// Choose puts first, of the best place and those that come next, the one that costs least with
-// what it counts for beside its price, the others as they were. Only those are compared that
-// are as good but for their price.
-func (p *Prices) Choose(best *match.Candidate, next []*match.Candidate) (*match.Candidate, []*match.Candidate) {
+// Choose puts first, of the places of a class that are admitted, the one that costs least with
+// what it counts for in addition to its price; the best by price and those that come next
+// follow as they were. Only those are compared that are as good but for their price, and no
+// more than mostCompared in addition to these.
+func (p *Prices) Choose(s *match.Class, admits func(*match.Candidate) bool, best *match.Candidate, next []*match.Candidate) (*match.Candidate, []*match.Candidate) {
 	if p == nil || best == nil || len(next) == 0 {
 		return best, next
 	}
-	at, least := -1, best.Quote.Current()+p.Extra(best)
-	for i, c := range next {
+	extra := p.Extra(best)
+	if extra == 0 {
+		return best, next // who costs as much or more is no better
+	}
+	chosen, least := best, best.Quote.Current()+extra
+	// compare reports whether the next by price may still be better.
+	compare := func(c *match.Candidate) bool {
 		if c.Unasked != best.Unasked || c.Scales != best.Scales || c.Vague || c.Quote.Current() >= least {
-			continue
+			return false
 		}
 		if all := c.Quote.Current() + p.Extra(c); all < least {
-			at, least = i, all
+			chosen, least = c, all
 		}
+		return true
 	}
-	if at < 0 {
+	more := true
+	for i := 0; more && i < len(next); i++ {
+		more = compare(next[i])
+	}
+	if more && len(next) == match.MaxNext {
+		looked := 0
+		s.Walk(func(c *match.Candidate) bool {
+			looked++
+			return looked <= mostCompared && (!admits(c) || compare(c))
+		})
+	}
+	if chosen == best {
 		return best, next
 	}
-	chosen := next[at]
+	p.chosen++
+	at := slices.Index(next, chosen)
+	if at < 0 {
+		at = len(next) - 1 // the last makes room
+	}
 	copy(next[1:at+1], next[:at])
 	next[0] = best
 	return chosen, next
+}
+
+// Chosen is how often Choose took another place than the best. Who finds no place after that
+// looks again without: others keep nobody out of what fits.
+func (p *Prices) Chosen() int {
+	if p == nil {
+		return 0
+	}
+	return p.chosen
 }

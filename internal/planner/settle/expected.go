@@ -2,6 +2,7 @@ package settle
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger/forecast"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
-	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
 // Warm pools that follow a forecast. Once an hour a pool asks the ledger's
@@ -29,7 +29,11 @@ import (
 // themselves, and history shows what a slice was kept ready for. The last hour's
 // end is an instant at which planning decides again.
 
-const defaultAhead = time.Hour
+const (
+	defaultAhead = time.Hour
+	// WarmPath is where pools are written.
+	WarmPath = "fleet.yaml"
+)
 
 // size finds out how many slices a pool wants now.
 func (r *Settler) size(j *draft.Job) {
@@ -72,9 +76,22 @@ func aheadOf(p *v1alpha1.WarmPool) time.Duration {
 	return defaultAhead
 }
 
+// WarmDigest is of what a pool's slices are; how many there are is not part of
+// it, so that a change of the count changes none of them.
+func WarmDigest(p *v1alpha1.WarmPool) string {
+	b, err := json.Marshal(struct {
+		Consumer  string
+		Resources v1alpha1.ResourceRequest
+	}{p.Consumer, p.Resources})
+	if err != nil {
+		b = []byte(p.Name)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(b))
+}
+
 // expectationDigest changes with what is forecast.
 func expectationDigest(p *v1alpha1.WarmPool) string {
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(nil, place.WarmDigest(p), aheadOf(p))))
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(nil, WarmDigest(p), aheadOf(p))))
 }
 
 // expect asks the history.
