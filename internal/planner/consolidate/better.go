@@ -107,7 +107,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
 	if among.how != nil {
-		l.Rules = place.SharedRules(&r.Placer, j, q)
+		l.Rules = place.SharedRules(&r.Placer, j, q, s)
 	}
 	only, whole := among.only, among.how != nil
 	here := s.Of(o)

@@ -177,6 +177,10 @@ const (
 	// so that each has its turn after a bounded time; it was another draw each minute (package
 	// settle).
 	RulesTurnsRotate = 23
+	// RulesPooledNowhere: what asks for no accelerators, and so names no nodes, is in no domain
+	// that only nodes bear: it was placed on them, and refused by the check of the plan in each
+	// round (package place).
+	RulesPooledNowhere = 23
 	// RulesScarcity: an intent of objective cost leaves a place to those who usually come and
 	// can use little else, where that is worth more than it pays elsewhere (package scarcity).
 	RulesScarcity = 23
