@@ -165,6 +165,10 @@ const (
 	// RulesGangsCounted: what a gang loses with spot capacity that is taken back from one of its
 	// replicas counts for safety.maxEnds (package planner).
 	RulesGangsCounted = 23
+	// RulesGivenUpApart: what an intent gives up by itself, because it is suspended, only finds
+	// or wants fewer replicas, does not count for safety.maxEnds: it ends in the same round, and
+	// what was held back with it ended in the next (package planner).
+	RulesGivenUpApart = 23
 	// RulesEndNamed: of what ends at one instant, what makes room where an intent is expected to
 	// be placed is named, and no more the last by name (package explain); a consumer whose file
 	// cannot be read is refused as that, and not as unknown (package settle).
