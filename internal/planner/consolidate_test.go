@@ -179,3 +179,36 @@ func TestConsolidationNeverFlaps(t *testing.T) {
 		}
 	})
 }
+
+// What a place is worth to others decides whether a contract moves there, and is no money that
+// is saved: people are shown what the price falls by.
+func TestConsolidation_SavesIsMoney(t *testing.T) {
+	for mode, within := range map[string]v1alpha1.WithinPolicy{"alone": v1alpha1.WithinNone, "together": ""} {
+		b := choosy(8, 0, "2.9", 0).Tenant("other", "rome").Fleet(consolidating("apply", "0.01", time.Minute)).
+			Fleet(func(s *v1alpha1.FleetSpec) { s.Scarcity = Money("1.2") }).
+			Intent("other/flex", Wants(2), Times(2), cheapest, With(func(s *v1alpha1.IntentSpec) {
+				s.Placement.Within = &v1alpha1.Within{By: "provider", Policy: within}
+			}))
+		b.Round()
+		b.Tick(time.Minute).Deliver().Round()
+		for i := range 3 {
+			b.Offer(fmt.Sprintf("paris/h100-%d", 97+i), Cards("nvidia-h100", 4, "80Gi"), Costs("2"))
+		}
+		p := b.Round()
+		d := b.W.Ledger.State("other", "flex")
+		if len(d.Status.Proposals) == 0 {
+			t.Errorf("%s: nothing is proposed\n%s", mode, describe(p))
+		}
+		for _, one := range d.Status.Proposals {
+			if one.Saves.Text() != "1.80" {
+				t.Errorf("%s: a proposal saves %s, want 1.80, 2 GPUs from 2.90 to 2.00", mode, one.Saves.Text())
+			}
+		}
+		b.Tick(2 * time.Minute)
+		p = b.Round()
+		want := map[string]string{"alone": "saves 1.80 EUR/h", "together": "which saves 3.60 EUR/h"}[mode]
+		if d := Of(p, "other/flex"); !strings.Contains(d.Reason, want) {
+			t.Errorf("%s: got %q, want %q\n%s", mode, d.Reason, want, describe(p))
+		}
+	}
+}

@@ -40,18 +40,15 @@ func Explain(w draft.World, tenant, name string) (*draft.Explanation, error) {
 			return c.Action != draft.Release && c.Provider+"/"+c.Flavor == l.Flavor.Ref()
 		})
 	}
-	if out.Decision.Rejected == nil {
-		out.Decision.Rejected = map[string]int{}
-		for i := range out.Offers {
-			if !out.Offers[i].Fits {
-				out.Decision.Rejected[out.Offers[i].Requirement]++
-			}
-		}
-	}
-	out.Decision.Considered, out.Decision.Fitting = len(out.Offers), 0
+	out.Failed = out.Decision.Rejected
+	// Of several replicas one may fail what another does not: the lines are of one, and so
+	// are the counts.
+	out.Decision.Considered, out.Decision.Fitting, out.Decision.Rejected = len(out.Offers), 0, map[string]int{}
 	for i := range out.Offers {
-		if out.Offers[i].Fits {
+		if l := &out.Offers[i]; l.Fits {
 			out.Decision.Fitting++
+		} else {
+			out.Decision.Rejected[l.Requirement]++
 		}
 	}
 	return out, nil

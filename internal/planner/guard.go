@@ -11,6 +11,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/ahead"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
 // Contracts end because intents are gone (deletions), or because providers are
@@ -67,6 +68,8 @@ type endGuard struct {
 	deletions, losses ends
 	// counted are the names of both.
 	counted map[string]bool
+	// givesUp is what intents give up by themselves.
+	givesUp map[[2]string]func(*v1alpha1.Contract) bool
 	// limit is how many of each one round may end.
 	limit int
 	// why lists what is held back.
@@ -74,7 +77,7 @@ type endGuard struct {
 }
 
 func newEndGuard(r *round) *endGuard {
-	g := &endGuard{round: r, deletions: ends{}, losses: ends{}, counted: map[string]bool{}, limit: max(5, (r.W.Ledger.Held()+r.W.Ledger.Booked())/5)}
+	g := &endGuard{round: r, deletions: ends{}, losses: ends{}, counted: map[string]bool{}, givesUp: map[[2]string]func(*v1alpha1.Contract) bool{}, limit: max(5, (r.W.Ledger.Held()+r.W.Ledger.Booked())/5)}
 	if m := r.Fleet.Safety.MaxEnds; m != nil {
 		g.limit = int(*m)
 	}
@@ -126,13 +129,28 @@ func (g *endGuard) countGang(provider string, c *v1alpha1.Contract) {
 }
 
 // count counts a contract that is ending. What its term or a budget ends now, or
-// an operator, is not counted.
+// an operator, is not counted, nor what its own intent asks for no more: that ends in this
+// round whatever is held back, and would let the others go in the next.
 func (g *endGuard) count(to ends, whose string, c *v1alpha1.Contract, ending bool) {
 	end, name := c.Spec.Term.End, c.Metadata.Name
-	if ending && (c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked) && !g.counted[name] && !g.W.ForceRelease[name] && !g.Cut[name] && (end.IsZero() || end.After(g.Now.Time)) {
+	if ending && (c.Status.Phase.Charged() || c.Status.Phase == v1alpha1.PhaseBooked) && !g.counted[name] && !g.W.ForceRelease[name] && !g.Cut[name] && (end.IsZero() || end.After(g.Now.Time)) && !g.isGivenUp(c) {
 		g.counted[name] = true
 		to[whose] = append(to[whose], c)
 	}
+}
+
+// isGivenUp reports whether the intent of a contract gives it up.
+func (g *endGuard) isGivenUp(c *v1alpha1.Contract) bool {
+	if !g.By(draft.RulesGivenUpApart) {
+		return false
+	}
+	k := [2]string{c.Metadata.Namespace, c.Spec.Intent.Name}
+	gives, known := g.givesUp[k]
+	if !known {
+		gives = settle.GivenUp(&g.Settler, g.Find(k[0], k[1]))
+		g.givesUp[k] = gives
+	}
+	return gives(c)
 }
 
 // holdBack holds back what would end too many contracts at once.

@@ -204,3 +204,35 @@ func TestMaxEnds_OneCommitThatSpansTenants(t *testing.T) {
 		t.Fatalf("ends %q then", got)
 	}
 }
+
+// What an intent gives up in the same round is none of what would end: else that would be held
+// back for it in one plan, and end in the next, in which nothing has changed.
+func TestMaxEnds_NotWhatIsGivenUp(t *testing.T) {
+	for name, change := range map[string]func(*Builder){
+		"fewer replicas": func(b *Builder) { b.Intent("vision/a", Times(1)) },
+		"suspended": func(b *Builder) {
+			b.Intent("vision/a", With(func(s *v1alpha1.IntentSpec) { s.Suspend = true }))
+		},
+		"only finds": func(b *Builder) {
+			b.Intent("vision/a", With(func(s *v1alpha1.IntentSpec) { s.Stage = v1alpha1.StageFind }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New().Consumer("rome").Provider("lyon", "paris").Tenant("vision", "rome").
+				Offer("lyon/h100", Cards("nvidia-h100", 16, "80Gi"), Costs("1")).
+				Offer("paris/h100", Cards("nvidia-h100", 16, "80Gi"), Costs("2")).
+				Intent("vision/a", Wants(1), Times(4), cheap).Intent("vision/b", Wants(1), Times(3), cheap)
+			b.Round()
+			b.Tick(time.Minute).Deliver().Round()
+			b.Tick(10*time.Minute).Offer("lyon/h100", Heard(model.Lost))
+			if p := b.Plan(); p.HeldBackEnds != 7 {
+				t.Fatalf("%d of 7 are held back\n%s", p.HeldBackEnds, describe(p))
+			}
+			change(b)
+			if p := b.Round(); p.HeldBack != "" || Of(p, "vision/b").Action != planner.Move {
+				t.Errorf("held back %q\n%s", p.HeldBack, describe(p))
+			}
+			wantOnlyKeeps(t, b)
+		})
+	}
+}

@@ -123,6 +123,7 @@ func (a *Accounts) widen(l *Limits) {
 		return max(own, min(own+t.MayBorrow(k), a.unused(k)))
 	}
 	own := l.GPU
+	l.Borrows = true
 	l.GPU = more(GPUs, l.GPU)
 	l.borrowed = l.GPU - own
 	l.CPU, l.Memory = more(CPU, l.CPU), more(Memory, l.Memory)

@@ -42,8 +42,10 @@ type Limits struct {
 	// Seconds of the month or the term that a placement will cost.
 	Seconds int64
 	byModel []modelLimit
-	// borrowed is what of GPU is beyond the tenant's own quota.
+	// borrowed is what of GPU is beyond the tenant's own quota; Borrows: what may be borrowed
+	// is counted.
 	borrowed int64
+	Borrows  bool
 	// ahead: an instant in the future leaves less than now (ahead.go).
 	ahead bool
 }

@@ -9,7 +9,17 @@ import (
 )
 
 // hints are what people are shown of a booking that finds no place.
-type hints struct{ near, try []string }
+type hints struct {
+	near, try []string
+	// starts are others at which some offer has room, to be tried (search.explainStart).
+	starts []start
+}
+
+// start is another one, at which an offer has room.
+type start struct {
+	at    v1alpha1.Time
+	where string
+}
 
 // Bounds of what is shown to people.
 const (

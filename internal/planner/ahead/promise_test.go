@@ -429,3 +429,33 @@ func TestBooking_WaitsForWhoIsSilent(t *testing.T) {
 		}
 	}
 }
+
+// A start is suggested only where the booking would be made: where there is room then, a quota
+// may keep it out.
+func TestBook_SuggestedStartIsTried(t *testing.T) {
+	for name, c := range map[string]struct {
+		quota int64
+		want  string
+	}{
+		"within its quota": {8, "schedule.notBefore: 2026-11-20T22:00:00Z"},
+		"beyond its quota": {4, ""},
+	} {
+		b := bookable().Tenant("vision", "rome", func(s *v1alpha1.TenantSpec) {
+			s.Quota = &v1alpha1.TenantQuota{Book: true, ByModel: map[string]int64{"nvidia-h100": c.quota}}
+		}).Intent("speech/now", plantest.Wants(4), plantest.For(10*time.Hour))
+		b.Round()
+		b.Tick(time.Minute).Deliver().Intent("vision/later", plantest.Wants(8, "H100"), books(5*time.Hour, 2*time.Hour))
+		d := plantest.Of(b.Plan(), "vision/later")
+		if d.Action != planner.Queued || !strings.HasPrefix(strings.Join(d.Try, "|"), c.want) || c.want == "" && len(d.Try) > 0 {
+			t.Errorf("%s: %s %s, try %q, want %q", name, d.Action, d.Reason, d.Try, c.want)
+		}
+		if c.want == "" {
+			continue
+		}
+		at := plantest.Time(strings.Fields(d.Try[0])[1])
+		b.Intent("vision/later", books(at.Sub(plantest.Start.Time), 2*time.Hour))
+		if d := plantest.Of(b.Plan(), "vision/later"); d.Action != planner.Place {
+			t.Errorf("%s: %s %s at %v", name, d.Action, d.Reason, at)
+		}
+	}
+}

@@ -27,8 +27,7 @@ func (x *search) nearText(c *found) string {
 	return fmt.Sprintf("%s has %s of %s %s free at %s", c.Offer.Ref, have, v1alpha1.AmountOf(c.Size.At(i)).Canonical(name), name, draft.Stamp(at))
 }
 
-// suggest finds other starts at which the job's term would fit somewhere, the soonest
-// first.
+// suggest finds another start at which the job's term would fit somewhere, the soonest.
 func (x *search) suggest(near []found) {
 	j := x.job
 	if len(x.hints.try) >= tryShown {
@@ -52,6 +51,10 @@ func (x *search) suggest(near []found) {
 		}
 	}
 	if best.IsZero() {
+		return
+	}
+	if x.By(draft.RulesBookedWhole) {
+		x.hints.starts = append(x.hints.starts, start{best, where})
 		return
 	}
 	x.hints.offer(startText(best, where))

@@ -28,6 +28,27 @@ func (x *search) explain(alt int, replicas []int32, f *draft.Failure) {
 		x.explainMoney(alt, replicas)
 	case f.Done > 0:
 		x.explainRoom(alt, replicas, f.Done)
+	default:
+		x.explainStart(replicas)
+	}
+}
+
+// startsTried bounds how many other starts are tried.
+const startsTried = 3
+
+// explainStart finds another start for replicas of which none has room: where there is room
+// something else may keep them out then, a quota or a budget.
+func (x *search) explainStart(replicas []int32) {
+	list := x.hints.starts
+	slices.SortStableFunc(list, func(a, b start) int { return a.at.Compare(b.at.Time) })
+	list = slices.CompactFunc(list, func(a, b start) bool { return a.at == b.at })
+	for _, s := range list[:min(len(list), startsTried)] {
+		for alt := range x.job.Alternatives() {
+			if x.would(alt, replicas, s.at, x.job, nil) {
+				x.hints.offer(startText(s.at, s.where))
+				return
+			}
+		}
 	}
 }
 

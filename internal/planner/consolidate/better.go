@@ -19,8 +19,9 @@ const week = 7 * 24 * time.Hour
 type better struct {
 	cand *match.Candidate
 	alt  int
-	// saves an hour.
-	saves quantity.Micro
+	// saves an hour, by which it is chosen: what the place is worth to others is taken off
+	// (package scarcity). lower is the difference in price alone, which people are shown.
+	saves, lower quantity.Micro
 }
 
 // poolCost is what the contracts of a pool cost an hour and how much disruption
@@ -107,7 +108,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 	s := r.ClassFor(j, q, alt)
 	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
 	if among.how != nil {
-		l.Rules = place.SharedRules(&r.Placer, j, q)
+		l.Rules = place.SharedRules(&r.Placer, j, q, s)
 	}
 	only, whole := among.only, among.how != nil
 	here := s.Of(o)
@@ -132,7 +133,8 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 		if !whole && found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
-		saves := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		lower := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		saves := lower
 		if saves > 0 {
 			saves -= max(scarce.Extra(x)-worth, 0)
 		}
@@ -140,7 +142,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 			continue
 		}
 		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {
-			found = &better{x, alt, saves}
+			found = &better{x, alt, saves, lower}
 		}
 	}
 	return found

@@ -158,7 +158,7 @@ func (r *consolidation) moveOne(j *draft.Job) bool {
 			continue
 		}
 		if !known {
-			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.Now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.saves.Decimal()}
+			p = v1alpha1.Proposal{Contract: c.Metadata.Name, Flavor: b.cand.Offer.Ref, Since: r.Now, Hourly: b.cand.Quote.Hourly.Decimal(), Saves: b.lower.Decimal()}
 		}
 		ripe := v1alpha1.TimeOf(p.Since.Add(r.hold))
 		if r.Fleet.Consolidation.Mode == "apply" && !ripe.After(r.Now.Time) && r.worth(j, c, b.saves) && r.moveTo(j, c, b, p) {
@@ -173,7 +173,7 @@ func (r *consolidation) moveOne(j *draft.Job) bool {
 // moveTo makes a proposed move: the new contract next to the old one, which is
 // then released.
 func (r *consolidation) moveTo(j *draft.Job, c *v1alpha1.Contract, b *better, p v1alpha1.Proposal) bool {
-	text := "saves " + b.saves.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
+	text := "saves " + b.lower.Text() + " " + r.Books.Currency + "/h, proposed since " + draft.Stamp(p.Since)
 	to, alt := b.cand.Offer, b.alt
 	return r.leavesRoom(func() bool {
 		f := r.Exchange(j, place.Request{Only: to}, draft.Task{Kind: draft.TaskMove, Replica: c.Spec.Intent.Replica, Old: c}, alt, alt+1, lifecycle.CodeConsolidated, text)

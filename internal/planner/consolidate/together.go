@@ -33,7 +33,8 @@ type towards struct {
 	offer    *inventory.Offer
 	alt      int
 	hourly   v1alpha1.Decimal
-	saves    quantity.Micro
+	// saves and lower are those of better.
+	saves, lower quantity.Micro
 }
 
 // move proposes better offers for all contracts, and moves them where that is due. It
@@ -62,7 +63,7 @@ func (x *together) move() bool {
 	for i := range plan {
 		p, b := was[plan[i].contract.Metadata.Name], &plan[i]
 		if !known {
-			p = v1alpha1.Proposal{Contract: b.contract.Metadata.Name, Flavor: b.offer.Ref, Since: x.Now, Hourly: b.hourly, Saves: b.saves.Decimal()}
+			p = v1alpha1.Proposal{Contract: b.contract.Metadata.Name, Flavor: b.offer.Ref, Since: x.Now, Hourly: b.hourly, Saves: b.lower.Decimal()}
 		}
 		if i == 0 || p.Since.After(since.Time) {
 			since = p.Since
@@ -131,7 +132,7 @@ func (x *together) in(domain string, only func(*v1alpha1.Contract) string) (out 
 		if b == nil {
 			return nil
 		}
-		out = append(out, towards{c, b.cand.Offer, b.alt, b.cand.Quote.Hourly.Decimal(), b.saves})
+		out = append(out, towards{c, b.cand.Offer, b.alt, b.cand.Quote.Hourly.Decimal(), b.saves, b.lower})
 		x.Put(nil, x.NewContract(j, q, x.ClassFor(j, q, b.alt), b.cand, nil, c.Spec.Intent.Replica))
 	}
 	return out
@@ -157,7 +158,11 @@ func (x *together) worthAll(plan []towards) bool {
 
 // moveAll makes the move, or nothing.
 func (x *together) moveAll(domain string, plan []towards, since v1alpha1.Time) bool {
-	text := "all replicas move together, which saves " + saved(plan).Text() + " " + x.Books.Currency + "/h, proposed since " + draft.Stamp(since)
+	lower := quantity.Micro(0)
+	for i := range plan {
+		lower += plan[i].lower
+	}
+	text := "all replicas move together, which saves " + lower.Text() + " " + x.Books.Currency + "/h, proposed since " + draft.Stamp(since)
 	moved := x.leavesRoom(func() bool {
 		for i := range plan {
 			b := &plan[i]

@@ -139,7 +139,7 @@ func (s *victimSearch) leastDisturbing() *victimSet {
 	k := s.copied
 	class := s.ClassFor(k, s.how, 0)
 	l := s.LimitsFor(k, s.how, class, match.SpendLimits{}, int64(len(k.Tasks)-1))
-	l.Rules = place.SharedRules(&s.Placer, k, s.how)
+	l.Rules = place.SharedRules(&s.Placer, k, s.how, class)
 	var best *victimSet
 	for i := range class.Candidates {
 		c := &class.Candidates[i]

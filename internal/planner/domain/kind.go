@@ -13,6 +13,8 @@ import (
 type Kind struct {
 	By, Label string
 	Required  bool
+	// Pooled: of whole offers alone, and not of single nodes.
+	Pooled bool
 }
 
 // String is the kind for people.
@@ -22,7 +24,12 @@ func (w *Kind) String() string { return match.KindOf(w.By, w.Label) }
 func (w *Kind) All(name string) string { return "all in " + w.String() + " " + name }
 
 // At are the domains in which an offer is: several where its nodes are in several.
-func (w *Kind) At(o *inventory.Offer) []string { return match.Domains(o, w.By, w.Label) }
+func (w *Kind) At(o *inventory.Offer) []string {
+	if w.Pooled && match.ByNode(o, w.By, w.Label) {
+		return nil
+	}
+	return match.Domains(o, w.By, w.Label)
+}
 
 // Of is the kind of domain that an intent's replicas share under a fleet's policy; false
 // where they may be anywhere.
@@ -32,11 +39,11 @@ func Of(fleet *v1alpha1.FleetSpec, in *model.Intent) (w Kind, ok bool) {
 	}
 	p := &in.Spec.Placement
 	if own := p.Within; own != nil {
-		return Kind{own.By, own.Label, own.Policy != v1alpha1.WithinPreferred}, own.Policy != v1alpha1.WithinNone && own.By != ""
+		return Kind{By: own.By, Label: own.Label, Required: own.Policy != v1alpha1.WithinPreferred}, own.Policy != v1alpha1.WithinNone && own.By != ""
 	}
 	w = Kind{By: "provider", Required: true}
 	if d := fleet.Defaults.Within; d != nil {
-		w = Kind{d.By, d.Label, d.Policy != v1alpha1.WithinPreferred}
+		w = Kind{By: d.By, Label: d.Label, Required: d.Policy != v1alpha1.WithinPreferred}
 		if d.Policy == v1alpha1.WithinNone || d.By == "" {
 			return w, false
 		}
@@ -81,6 +88,8 @@ func (x *Rule) Detail(o *inventory.Offer) string {
 	switch {
 	case x.Said != "":
 		return x.Said
+	case x.Pooled && match.ByNode(o, x.By, x.Label):
+		return "only its nodes have " + x.String() + ", and what asks for no accelerator is not kept to nodes"
 	case len(x.At(o)) == 0:
 		return "it has no " + x.String()
 	}

@@ -257,6 +257,9 @@ type Explanation struct {
 	Wants string
 	// Offers: those that fit by score, then the others by requirement and name.
 	Offers []OfferLine
+	// Failed counts the offers by what the replica that finds no place fails, which may be
+	// another than the one that Offers are of; nil where all find one.
+	Failed map[string]int
 	// Troubled are the intent's held contracts that have a reason for standing
 	// as they do, by name.
 	Troubled []*v1alpha1.Contract

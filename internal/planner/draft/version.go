@@ -171,6 +171,10 @@ const (
 	// RulesGangsCounted: what a gang loses with spot capacity that is taken back from one of its
 	// replicas counts for safety.maxEnds (package planner).
 	RulesGangsCounted = 23
+	// RulesGivenUpApart: what an intent gives up by itself, because it is suspended, only finds
+	// or wants fewer replicas, does not count for safety.maxEnds: it ends in the same round, and
+	// what was held back with it ended in the next (package planner).
+	RulesGivenUpApart = 23
 	// RulesEndNamed: of what ends at one instant, what makes room where an intent is expected to
 	// be placed is named, and no more the last by name (package explain); a consumer whose file
 	// cannot be read is refused as that, and not as unknown (package settle).
@@ -183,6 +187,10 @@ const (
 	// so that each has its turn after a bounded time; it was another draw each minute (package
 	// settle).
 	RulesTurnsRotate = 23
+	// RulesPooledNowhere: what asks for no accelerators, and so names no nodes, is in no domain
+	// that only nodes bear: it was placed on them, and refused by the check of the plan in each
+	// round (package place).
+	RulesPooledNowhere = 23
 	// RulesScarcity: an intent of objective cost leaves a place to those who usually come and
 	// can use little else, where that is worth more than it pays elsewhere (package scarcity).
 	RulesScarcity = 23

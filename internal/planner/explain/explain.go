@@ -32,7 +32,8 @@ type Probe struct {
 	Tenant, Name string
 	// Lines of its offers, as they were when its turn came.
 	Lines []draft.OfferLine
-	done  bool
+	// done: they are known, and borrows: from the turn in which it might borrow.
+	done, borrows bool
 }
 
 // Is reports whether it asks about an intent; nil asks about none.
@@ -47,7 +48,7 @@ func (p *Probe) Again() *Probe {
 }
 
 // Capture notes how every offer relates to the probed intent, the first
-// time that it is asked.
+// time that it is asked, and again in the first turn in which it may borrow.
 func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 	r.CaptureAhead(j, s, l, nil)
 }
@@ -55,10 +56,10 @@ func (r *Explainer) Capture(j *draft.Job, s *match.Class, l *place.Limits) {
 // CaptureAhead is Capture with what an offer is, and why, during the term of a booking; nil
 // is as it is now.
 func (r *Explainer) CaptureAhead(j *draft.Job, s *match.Class, l *place.Limits, look func(*match.Candidate) (match.Candidate, string)) {
-	if r.Probe == nil || r.Probe.done || l.Only != nil || !r.Probe.Is(j.TenantName, j.Name) {
+	if r.Probe == nil || r.Probe.done && (r.Probe.borrows || !l.Borrows) || l.Only != nil || !r.Probe.Is(j.TenantName, j.Name) {
 		return
 	}
-	r.Probe.done = true
+	r.Probe.done, r.Probe.borrows, r.Probe.Lines = true, l.Borrows, nil
 	for _, o := range r.Inventory.Offers() {
 		line := draft.OfferLine{Flavor: o.Flavor, Free: v1alpha1.Resources{}, Sources: o.Sources}
 		for k, n := range o.Free() {
@@ -128,7 +129,9 @@ func (r *Explainer) CaptureKept() {
 		return
 	}
 	r.Try(func() bool {
+		var how place.Request
 		for _, c := range j.Live {
+			how.MayBorrow = how.MayBorrow || len(c.Spec.Borrowed) > 0
 			r.Put(c, nil)
 		}
 		r.EditJob(j)
@@ -137,7 +140,7 @@ func (r *Explainer) CaptureKept() {
 			ahead.Look(&r.Placer, j)
 			return false
 		}
-		q := r.For(j, place.Request{}, int(j.Replicas()))
+		q := r.For(j, how, int(j.Replicas()))
 		s := r.ClassFor(j, q, 0)
 		r.Capture(j, s, r.LimitsFor(j, q, s, match.SpendLimits{}, 0))
 		return false

@@ -47,6 +47,9 @@ func (m *Matcher) asksAccelerators(w *Request) bool {
 	return false
 }
 
+// Accelerated reports whether a request asks for accelerators.
+func (w *Request) Accelerated() bool { return w.accelerated }
+
 // unasked reports whether an offer has accelerators and the request asks for none.
 func (m *Matcher) unasked(w *Request, o *inventory.Offer) bool {
 	return m.facts.Asked && !w.accelerated && m.hasAccelerators(o)

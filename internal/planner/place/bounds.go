@@ -58,7 +58,7 @@ func (r *Placer) rulesFor(j *draft.Job, q Request, s *match.Class, replica int32
 	p := &j.In.Spec.Placement
 	related := r.Relations()
 	k := draft.KeyOfJob(j)
-	within := withinRules(r, j, q, placed, except)
+	within := withinRules(r, j, q, s, placed, except)
 	if len(p.Spread) == 0 && q.provider == "" && q.Nowhere == "" && len(within) == 0 && len(related.Together[k]) == 0 && len(related.Apart[k]) == 0 {
 		return nil
 	}

@@ -141,6 +141,8 @@ func (x *wholeSearch) count() []domain.Room {
 	x.giveBack()
 	s := x.ClassFor(x.job, x.how, x.alt)
 	l := x.limits(s)
+	w := x.within
+	w.Pooled = rules.Pooled(&x.Draft, s)
 	split := x.job.In.Spec.Split != nil || x.how.part != nil
 	var fit []*match.Candidate
 	at := map[string]int{}
@@ -158,7 +160,7 @@ func (x *wholeSearch) count() []domain.Room {
 		if c.FailsMoney != "" || l.Rejects(c) != "" || x.how.asked && c.Unasked {
 			continue
 		}
-		in := match.Domains(c.Offer, x.within.By, x.within.Label)
+		in := w.At(c.Offer)
 		for _, d := range in {
 			if room := of(d); c.Fails != "" && split {
 				room.Room = x.n // whether parts fit is tried
@@ -180,7 +182,7 @@ func (x *wholeSearch) count() []domain.Room {
 	}
 	slices.SortFunc(fit, func(a, b *match.Candidate) int { return match.Compare(a, b, x.thrifty) })
 	for _, c := range fit {
-		for _, at := range match.Domains(c.Offer, x.within.By, x.within.Label) {
+		for _, at := range w.At(c.Offer) {
 			d := of(at)
 			n := min(x.roomIn(s, c, at, x.n), x.n-d.Room)
 			if split {
@@ -229,7 +231,11 @@ func (x *wholeSearch) failure(tasks []draft.Task, old *v1alpha1.Contract) *draft
 			return nil
 		}
 		f = near
-		f.Code, f.Text = lifecycle.CodeWithin, f.FromCounts()
+		f.Code = lifecycle.CodeWithin
+		if x.closest == "-" && x.By(draft.RulesPooledNowhere) { // no offer is in any
+			return f
+		}
+		f.Text = f.FromCounts()
 		x.most = max(x.most, f.Done)
 	}
 	if x.n > 1 {

@@ -140,12 +140,13 @@ func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
 	}
 	whole := map[string]int{}
 	s := r.ClassFor(j, q, 0)
+	w.Pooled = rules.Pooled(&r.Draft, s)
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if c.FailsMoney != "" {
 			continue
 		}
-		for _, d := range match.Domains(c.Offer, w.By, w.Label) {
+		for _, d := range w.At(c.Offer) {
 			whole[d] += layout.RoomInAll(r.Match, s.Request, c, x.n-min(whole[d], x.n), match.NodesIn(c.Offer, w.By, w.Label, d))
 		}
 	}
@@ -160,8 +161,8 @@ func EachDomain(r *Placer, j *draft.Job, q Request, most int) []Request {
 }
 
 // SharedRules are the rules on the domain that a job's replicas share alone, nil for none.
-func SharedRules(r *Placer, j *draft.Job, q Request) *Rules {
-	if within := withinRules(r, j, q, nil, nil); len(within) > 0 {
+func SharedRules(r *Placer, j *draft.Job, q Request, s *match.Class) *Rules {
+	if within := withinRules(r, j, q, s, nil, nil); len(within) > 0 {
 		return &Rules{Within: within}
 	}
 	return nil

@@ -69,8 +69,9 @@ const (
 )
 
 // withinRules are the rules on the domain of one more replica of a job.
-func withinRules(r *Placer, j *draft.Job, q Request, placed, except []*v1alpha1.Contract) (out []domain.Rule) {
+func withinRules(r *Placer, j *draft.Job, q Request, s *match.Class, placed, except []*v1alpha1.Contract) (out []domain.Rule) {
 	own, ok := WithinOf(r, j.In)
+	own.Pooled = rules.Pooled(&r.Draft, s)
 	switch {
 	case !ok:
 	case q.in.how == isNowhere:
@@ -106,7 +107,7 @@ func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Con
 	count, gone := map[string]int{}, ""
 	add := func(c *v1alpha1.Contract) {
 		count[rules.DomainOf(&r.Draft, c, w.By, w.Label)]++
-		if gone == "" && w.Required && r.By(draft.RulesGangsLeaveWhole) && onGoneNode(r, c, w) {
+		if gone == "" && w.Required && r.By(draft.RulesGangsLeaveWhole) && rules.OnGoneNode(&r.Draft, c, w.By) {
 			gone = c.Spec.Provider + "/(of a node that is gone)"
 		}
 	}
@@ -137,14 +138,6 @@ func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Con
 		stays(k, list)
 	}
 	return cmp.Or(domain.Home(count), gone)
-}
-
-// onGoneNode reports whether a contract that stays lies on a node that its offer does not
-// tell: in which of its nodes' domains that was, nobody knows until it returns, or the
-// contract goes elsewhere. Meanwhile nothing is placed in another.
-func onGoneNode(r *Placer, c *v1alpha1.Contract, w domain.Kind) bool {
-	o := r.OfferOf(c)
-	return w.By == "label" && o != nil && o.Nodes() != nil && slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !o.Nodes().Has(n.Node) })
 }
 
 // leaving are the contracts of a job that go elsewhere if they can; nil has none.

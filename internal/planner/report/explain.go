@@ -133,7 +133,7 @@ func explainSum(e *planner.Explanation) string {
 	if !placed {
 		s += " " + stateWord(d.Action)
 		why := d.Reason
-		if fits > 0 || maps.Equal(d.Rejected, rejected) {
+		if fits > 0 || e.Failed == nil || maps.Equal(e.Failed, rejected) {
 			// The table and the counts have shown that already; of the replica that is
 			// missing they would differ, and contradict that some fit.
 			why = d.Uncounted()

@@ -1,8 +1,12 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
+	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
 // domainOfNodes is the domain by a label of nodes in which all of a contract's are, "" where
@@ -20,4 +24,18 @@ func domainOfNodes(o *inventory.Offer, c *v1alpha1.Contract, label string) strin
 		return ""
 	}
 	return o.Provider + "/" + at
+}
+
+// OnGoneNode reports whether a contract that stays lies on a node that its offer does not
+// tell: in which of its nodes' domains that was, nobody knows until it returns, or the
+// contract goes elsewhere. Meanwhile nothing is placed in another.
+func OnGoneNode(r *draft.Draft, c *v1alpha1.Contract, by string) bool {
+	o := r.OfferOf(c)
+	return by == "label" && o != nil && o.Nodes() != nil && slices.ContainsFunc(c.Spec.Nodes, func(n v1alpha1.ContractNode) bool { return !o.Nodes().Has(n.Node) })
+}
+
+// Pooled reports whether contracts of a class name no nodes, so that they are in no domain of
+// nodes: it asks for no accelerators.
+func Pooled(r *draft.Draft, s *match.Class) bool {
+	return r.By(draft.RulesPooledNowhere) && s != nil && !s.Request.Accelerated()
 }
