@@ -22,7 +22,7 @@ const (
 	mostKinds, mostPairs = 64, 60_000
 	// mostCompared bounds the candidates that one place is chosen from.
 	mostCompared = 64
-	// certain bounds the rivals that are told apart; more are counted in proportion.
+	// certain bounds the rivals that are distinguished; more are counted in proportion.
 	certain = 500.0
 )
 
@@ -215,7 +215,7 @@ func (p *Prices) For(w *match.Request) *Prices {
 }
 
 // Told are a candidate's score and its terms as contracts and explanations have them, with a
-// term for what it counts for beside its price.
+// term for what it counts for in addition to its price.
 func (p *Prices) Told(w *match.Request, c *match.Candidate) (score float64, terms map[string]float64) {
 	score, terms = match.Round4(c.Score), w.Weights.Record(c)
 	if extra, price := p.Extra(c), c.Quote.Current(); extra > 0 {
@@ -240,10 +240,10 @@ func (p *Prices) RunnersUp(w *match.Request, next []*match.Candidate) []v1alpha1
 	return out
 }
 
-// Term is the name of what a place counts for beside its price.
+// Term is the name of what a place counts for in addition to its price.
 const Term = "scarcity"
 
-// Extra is what a place counts for beside its price, an hour.
+// Extra is what a place counts for in addition to its price, an hour.
 func (p *Prices) Extra(c *match.Candidate) quantity.Micro {
 	if p == nil {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// The tails of Poisson's distribution, beside its figures.
+// The tails of Poisson's distribution, next to its figures.
 func TestTails(t *testing.T) {
 	for mean, want := range map[float64][]float64{
 		0.5: {0.3935, 0.0902, 0.0144},
