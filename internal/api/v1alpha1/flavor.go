@@ -159,9 +159,7 @@ func (m *MemorySize) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON writes "80Gi".
-func (m MemorySize) MarshalJSON() ([]byte, error) {
-	return []byte(`"` + gpuMemoryText(m.Amount) + `"`), nil
-}
+func (m MemorySize) MarshalJSON() ([]byte, error) { return MemoryRange{Min: m.Amount}.MarshalJSON() }
 
 // Partition is the legal sizes of a contract on a flavor: the minimum, then
 // steps.

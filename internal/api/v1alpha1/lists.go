@@ -14,11 +14,9 @@ const (
 	MaxExpressions  = 16 // of a selector, each with MaxValues: all are read for each new pod
 	MaxValues       = 32
 	// MaxLabels of a virtual node (they stand in each contract of it), a selector or a placement.
-	MaxLabels = 64
-	// MaxResources are the named quantities of a request, an alternative, a pod or a share.
-	MaxResources = 64
-	// MaxNames is for lists of names without a bound of their own.
-	MaxNames = 256
+	MaxLabels    = 64
+	MaxResources = 64  // named quantities of a request, an alternative, a pod or a share
+	MaxNames     = 256 // for lists of names without a bound of their own
 	// MaxKustomizations of one tenant.
 	MaxKustomizations = 500
 )

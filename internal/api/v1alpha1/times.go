@@ -22,11 +22,10 @@ func ParseDuration(s string) (Duration, error) {
 	m := daysForm.FindStringSubmatch(s)
 	weeks, _ := strconv.Atoi(m[1]) // "" is none
 	days, _ := strconv.Atoi(m[2])
-	const day, mostDays = 24 * time.Hour, math.MaxInt64 / int64(24*time.Hour)
-	if days += 7 * weeks; int64(days) > mostDays {
-		return Duration{}, fmt.Errorf("%q is longer than %d days, of which there are no more in a duration", s, mostDays)
+	if days += 7 * weeks; days > 106_751 { // more are negative
+		return Duration{}, fmt.Errorf("%q is longer than the 106751 days that a duration can have", s)
 	}
-	long := time.Duration(days) * day
+	long := time.Duration(days) * 24 * time.Hour
 	if rest := s[len(m[0]):]; rest != "" || m[0] == "" {
 		v, err := time.ParseDuration(rest)
 		if err != nil || v < 0 || rest[0] == '+' || long > math.MaxInt64-v {

@@ -9,6 +9,7 @@
 //	denials.go            who is not served goes elsewhere, and keeps away
 //	interrupt.go          spot capacity that is taken back
 //	demand.go, surplus.go replicas that follow pods, and which go first
+//	givenup.go            what an intent gives up by itself
 //	expected.go           warm pools that follow a forecast
 //	parts.go              tasks of replicas put together from parts
 //	lazy.go               replicas that have nothing, without a task each
