@@ -13,9 +13,8 @@ func named(file0, name string) Input {
 // Specs are intents of which one field is hostile.
 func Specs() []Input {
 	return fine(slices.Concat(numbers(), counts(), terms(), places()),
-		"n-labels-ours", "n-label-value", "n-annotations", "w-long", "q-names",
+		"n-labels-ours", "n-label-value", "n-annotations", "w-long",
 		"g-model", "g-model-markup", "g-model-escape", // no card is called so
-		"t-date-9999",
 		"t-window-same", "c-list", "c-nots", "c-ors", "c-regex", "c-zero", "c-overflow", "c-dyn", "c-comment", "c-empty", // no backtracking; what fails when it is asked matches nothing
 		"l-labels", "l-provider")
 }
