@@ -45,7 +45,7 @@ type Ref struct {
 // more than MaxProblems.
 type Problems []strictyaml.Problem
 
-// Full: what is added is not listed.
+// Full reports whether there are as many as are listed: what is added then is not.
 func (p Problems) Full() bool { return len(p) > MaxProblems }
 
 // Add lists a mistake.
