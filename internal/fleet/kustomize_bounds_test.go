@@ -35,7 +35,7 @@ func TestKustomize_BoundsReferences(t *testing.T) {
 		"present":             {of(8, "resources:\n"+strings.Repeat("- a.yaml\n", 115_000)), "names 115000 files and directories", 8 << 10},
 		"in all lists":        {of(1, "resources:\n"+strings.Repeat("- a.yaml\n", 3000)+"components:\n"+strings.Repeat("- a.yaml\n", 3000)), "kustomization.yaml:3003:1: components: the kustomization names 6000 files and directories", 8 << 10},
 		"long names":          {of(1, "resources:\n"+strings.Repeat("- "+strings.Repeat("a", 10_000)+"\n", 100)), "kustomization.yaml:52:3: the kustomization has more than 50 mistakes", 64 << 10},
-		"unknown fields":      {of(1, numbered(70_000, "k%d: 1\n")), "the field k0 is not supported", 16 << 10},
+		"unknown fields":      {of(1, bounded.Numbered(70_000, "k%d: 1\n")), "the field k0 is not supported", 16 << 10},
 		"in bases of many":    {shared, "intents/vision/b/0/kustomization.yaml:4:3: \"a\": there is no file or directory", 16 << 10},
 		"as many as are read": {of(1, "resources:\n"+strings.Repeat("- a.yaml\n", references.MaxRefs)), "", 8 << 10},
 	} {
@@ -49,15 +49,6 @@ func TestKustomize_BoundsReferences(t *testing.T) {
 			})
 		})
 	}
-}
-
-// numbered joins a text once a number.
-func numbered(n int, format string) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, format, i)
-	}
-	return b.String()
 }
 
 // TestKustomize_ReadsLargeOnesInParts: the texts of kustomizations count against the ration

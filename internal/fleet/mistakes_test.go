@@ -59,7 +59,7 @@ func TestKustomizationsAreWithinLimits(t *testing.T) {
 // However many mistakes one document has, a bounded number is listed, and
 // warnings hide no error. (Each place costs a walk over the list it stands in.)
 func TestMistakesOfOneDocumentAreBounded(t *testing.T) {
-	unknown := strings.Repeat("{"+numbered(50, "_l%d: 1, ")+"cpu: 1}, ", 30)
+	unknown := strings.Repeat("{"+bounded.Numbered(50, "_l%d: 1, ")+"cpu: 1}, ", 30)
 	days := strings.Repeat("Mon, ", 25_000)
 	for name, tc := range map[string]struct{ spec, want string }{
 		"names":    {"alternatives: [" + unknown + "]", "unknown resource"},
@@ -165,7 +165,7 @@ func TestTimesFarAhead(t *testing.T) {
 // TestResources_OfOneDocumentAreBounded: however many an intent or a flavor names, each is
 // looked at in constant time.
 func TestResources_OfOneDocumentAreBounded(t *testing.T) {
-	many := numbered(40_000, "    a.b/c%d: 1\n")
+	many := bounded.Numbered(40_000, "    a.b/c%d: 1\n")
 	for name, f := range map[string]files{
 		"intent": base().with("intents/vision/r.yaml", group+"kind: ResourceIntent\nmetadata: {name: r, namespace: vision}\nspec:\n  resources:\n"+many),
 		"flavor": base().with("flavors/paris/r.yaml", group+"kind: Flavor\nmetadata: {name: r, namespace: paris}\nspec:\n  capacity:\n"+many),

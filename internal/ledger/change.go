@@ -103,7 +103,7 @@ func (ch Changes) Files() (puts map[string][]byte, deletes []string, err error) 
 }
 
 // Legible is an error when one of the files of Changes could not be read again. A ledger that
-// has such a file decides nothing (Broken), whoever's file it is.
+// has such a file decides nothing for anybody (Broken).
 func Legible(puts map[string][]byte) error {
 	for _, name := range sortedKeys(puts) {
 		b, err := puts[name], error(nil)

@@ -104,9 +104,9 @@ func (g *endGuard) find() {
 	}
 	for _, o := range g.Inventory.Unheard() {
 		for _, c := range o.Contracts {
-			taken := o.State == model.Withdrawn && g.Interrupted(c, o)
+			taken, mate := o.State == model.Withdrawn && g.Interrupted(c, o), g.counted[c.Metadata.Name]
 			g.count(g.losses, o.Provider, c, taken || o.State == model.Lost && !g.W.Deaf && !g.IsFrozenContract(c))
-			if taken && g.By(draft.RulesGangsCounted) {
+			if taken && !mate && g.By(draft.RulesGangsCounted) { // with a mate all of its gang was
 				g.countGang(o.Provider, c)
 			}
 		}

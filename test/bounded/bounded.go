@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -67,4 +68,13 @@ func Run(t *testing.T, b Bounds, work func(t *testing.T)) {
 	if memory > b.Memory {
 		t.Errorf("took %d MiB, want at most %d MiB", memory>>20, b.Memory>>20)
 	}
+}
+
+// Numbered joins a text once a number, from 0: the format has its place.
+func Numbered(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }

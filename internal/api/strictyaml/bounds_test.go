@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,15 +9,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/bounded"
 )
-
-// numbered joins a text once a number.
-func numbered(n int, format string) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, format, i)
-	}
-	return b.String()
-}
 
 // Every document that is made to hurt is read or refused within bounds, and
 // what is refused says where and why.
@@ -29,19 +19,19 @@ func TestHostileDocumentsAreBounded(t *testing.T) {
 		want string // "" when it is read
 	}{
 		"aliases to a long scalar": {func() string {
-			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n      a: &a " + scalar + "\n" + numbered(9000, "      k%d: *a\n")
+			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n      a: &a " + scalar + "\n" + bounded.Numbered(9000, "      k%d: *a\n")
 		}, "9:11: aliases expand to more than 64 KiB"},
 		"merges of a long scalar": {func() string {
-			return head + "spec:\n  resources: {cpu: 1}\n  x: &x {k: " + scalar + "}\n" + numbered(4000, "  y%d: {<<: *x}\n")
+			return head + "spec:\n  resources: {cpu: 1}\n  x: &x {k: " + scalar + "}\n" + bounded.Numbered(4000, "  y%d: {<<: *x}\n")
 		}, "unknown field"},
 		"60,000 label keys": {func() string {
-			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n" + numbered(60_000, "      k%d: v\n")
+			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n" + bounded.Numbered(60_000, "      k%d: v\n")
 		}, ""},
 		"60,000 keys twice": {func() string {
-			keys := numbered(30_000, "      k%d: v\n")
+			keys := bounded.Numbered(30_000, "      k%d: v\n")
 			return head + "spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n" + keys + keys
 		}, `30008:7: duplicate key "k0" (first on line 8)`},
-		"60,000 unknown fields": {func() string { return head + "spec:\n" + numbered(60_000, "  k%d: v\n") }, `unknown field "k0"`},
+		"60,000 unknown fields": {func() string { return head + "spec:\n" + bounded.Numbered(60_000, "  k%d: v\n") }, `unknown field "k0"`},
 		"a key of 1 MB":         {func() string { return head + "spec:\n  ? " + strings.Repeat("k", 1_000_000) + "\n  : [1]\n" }, "longer than 1024 bytes"},
 		"a key of 200 tabs":     {func() string { return head + "spec: {\"" + strings.Repeat("\\t", 200) + "\": 1}\n" }, "longer than 1024 bytes as JSON writes it"},
 		"a long key over a long list": {func() string {
@@ -57,7 +47,7 @@ func TestHostileDocumentsAreBounded(t *testing.T) {
 		"deep maps":         {func() string { return head + "spec: " + strings.Repeat("{a: ", 200_000) }, "cannot be read"},
 		"deep blocks":       {func() string { return head + "spec:\n" + strings.Repeat("- ", 9_000) + "1\n" }, "is a list"},
 		"explicit keys":     {func() string { return head + strings.Repeat("? ", 9_000) + "1\n" }, ""},
-		"anchors":           {func() string { return head + "spec:\n" + numbered(45_000, "  k%d: &a%[1]d v\n") }, "unknown field"},
+		"anchors":           {func() string { return head + "spec:\n" + bounded.Numbered(45_000, "  k%d: &a%[1]d v\n") }, "unknown field"},
 		"quotes":            {func() string { return head + "spec: \"" + strings.Repeat("\\u00e9", 170_000) + "\"\n" }, "is not expected here"},
 		"comments":          {func() string { return head + strings.Repeat("# c\n", 250_000) + "spec: 1\n" }, "not expected here"},
 		"blank lines":       {func() string { return head + "spec: |\n" + strings.Repeat("\n", 1_000_000) }, "not expected here"},
@@ -89,7 +79,7 @@ func TestMergedBytesAreCounted(t *testing.T) {
 	type anything struct {
 		A map[string]json.RawMessage `json:"a,omitempty"`
 	}
-	_, got := decode[anything](t, "a:\n  x: &x {k: "+strings.Repeat("x", 10_000)+"}\n"+numbered(10, "  y%d: {<<: *x}\n"))
+	_, got := decode[anything](t, "a:\n  x: &x {k: "+strings.Repeat("x", 10_000)+"}\n"+bounded.Numbered(10, "  y%d: {<<: *x}\n"))
 	if len(got) == 0 || !strings.Contains(got[0].Message, "aliases expand to more than 64 KiB") {
 		t.Errorf("got %v", got)
 	}

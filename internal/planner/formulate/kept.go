@@ -6,9 +6,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 )
 
-// A batch of thousands of kinds on as many offers is told apart by pairs of both, of some 200
-// bytes each. From mostPairs on each kind has its cheapest places alone, fewestPlaces at the
-// least, and those where its seats are.
+// A batch of thousands of kinds on as many offers has pairs of both, of some 200 bytes each.
+// From mostPairs on each kind has its cheapest places alone, fewestPlaces at the least, and
+// those where its seats are.
 const (
 	mostPairs    = 2_000_000
 	fewestPlaces = 256
@@ -28,7 +28,8 @@ type kept struct {
 }
 
 func keptOf(p *place.Placer, seats []*place.Seat) *keptPlaces {
-	if !p.By(draft.RulesPairsBounded) {
+	offers := len(p.Inventory.Offers())
+	if !p.By(draft.RulesPairsBounded) || len(seats)*offers <= mostPairs { // there are no more kinds than seats
 		return nil
 	}
 	out := &keptPlaces{seats: map[asked]map[*inventory.Offer]bool{}}
@@ -41,7 +42,7 @@ func keptOf(p *place.Placer, seats []*place.Seat) *keptPlaces {
 			out.seats[kind][s.At.Offer] = true
 		}
 	}
-	if len(out.seats)*len(p.Inventory.Offers()) <= mostPairs {
+	if len(out.seats)*offers <= mostPairs {
 		return nil
 	}
 	out.most = max(mostPairs/len(out.seats), fewestPlaces)
