@@ -271,6 +271,23 @@ func TestNodes_ResizeKeepsNodes(t *testing.T) {
 	}
 }
 
+// A reservation that names nodes is not resized without any: it names those that it has until
+// others of its size are free.
+func TestNodes_ResizeNamesNodes(t *testing.T) {
+	ram := func(text string) func(*model.Intent) {
+		return With(func(s *v1alpha1.IntentSpec) { s.Resources.Named["memory"] = Amounts("memory=" + text)["memory"] })
+	}
+	b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").Offer("paris/h100", onNodes(8, 8)).
+		Intent("vision/a0", Wants(16), ram("128Gi"), reserved)
+	b.Round()
+	b.Tick(time.Second).Offer("paris/h100", withoutNode).Intent("vision/a0", Wants(16), ram("64Gi"), reserved)
+	p := b.Round()
+	if list := b.Contracts("vision/a0"); len(list) != 1 || len(list[0].Spec.Nodes) != 2 {
+		t.Errorf("%d contracts, on %s\n%s", len(list), nodesText(p, "vision/a0"), describe(p))
+	}
+	wantOnlyKeeps(t, b)
+}
+
 // What the planner writes of nodes is what the ledger reads: each has cores and memory,
 // however little a replica asks for.
 func TestNodes_EachHasCoresAndMemory(t *testing.T) {

@@ -4,7 +4,7 @@ package draft
 // world is decided otherwise: a program that meets a higher number on the ledger
 // does not plan. What lower numbers decided is decided again by those
 // (World.Rules), so that each change below is asked for with Facts.By.
-const Rules = RulesStranded
+const Rules = RulesNodesNamed
 
 // The changes, by the number that they came with.
 const (
@@ -194,4 +194,7 @@ const (
 	// RulesScarcity: an intent of objective cost leaves a place to those who usually come and
 	// can use little else, where that is worth more than it pays elsewhere (package scarcity).
 	RulesScarcity = 23
+	// RulesNodesNamed: a reservation that names nodes of which one is gone is not resized where
+	// there are none in its place; it came to name none (package layout).
+	RulesNodesNamed = 24
 )

@@ -177,10 +177,14 @@ func Stays(m *match.Matcher, r *draft.Draft, w *match.Request, o *inventory.Offe
 	return !ok || len(c.Spec.Nodes) == 0 || o.Nodes().Hosts(PartsOf(r.Names, o, c), size, ask)
 }
 
-// SameNodes reports whether a contract may become its next version while it runs: its
-// virtual nodes are named and pinned by the nodes on which it lies.
-func SameNodes(c, next *v1alpha1.ContractSpec) bool {
-	return c.Stage == v1alpha1.StageReserve || slices.EqualFunc(c.Nodes, next.Nodes, func(a, b v1alpha1.ContractNode) bool { return a.Node == b.Node && a.Part == b.Part })
+// SameNodes reports whether a contract may become its next version where it is: virtual nodes
+// that run are named and pinned by the nodes on which it lies, and what names nodes goes on
+// naming some.
+func SameNodes(r *draft.Draft, c, next *v1alpha1.ContractSpec) bool {
+	if c.Stage == v1alpha1.StageReserve {
+		return len(next.Nodes) > 0 || len(c.Nodes) == 0 || !r.By(draft.RulesNodesNamed)
+	}
+	return slices.EqualFunc(c.Nodes, next.Nodes, func(a, b v1alpha1.ContractNode) bool { return a.Node == b.Node && a.Part == b.Part })
 }
 
 // HostsInstead reports whether an offer's cards and nodes hold a size as if a contract were

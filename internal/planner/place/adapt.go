@@ -131,7 +131,7 @@ func (r inPlace) resize(alt v1alpha1.ResourceRequest) bool {
 		return false
 	}
 	next := r.resized(w, &cand)
-	if !layout.SameNodes(&c.Spec, &next.Spec) {
+	if !layout.SameNodes(&r.Draft, &c.Spec, &next.Spec) {
 		return false
 	}
 	r.Change(c, next)
