@@ -215,7 +215,11 @@ func (d *daemon) bookRound(wait time.Duration) {
 	d.booking++
 	booking, life := d.booking, d.life
 	d.s.after(wait, d.awake(func() {
-		if d.up && d.life == life && d.booking == booking {
+		switch {
+		case !d.up || d.life != life || d.booking != booking:
+		case d.rounding: // it is in its push, within which another one stands still
+			d.bookRound(100 * time.Millisecond)
+		default:
 			d.guarded(d.round)
 		}
 	}))

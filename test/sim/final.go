@@ -209,7 +209,7 @@ func (s *sim) judge() {
 	s.judgeIntents(led)
 	s.judgeRequests()
 	s.judgeClusters()
-	s.judgeNodes()
+	s.judgeNodes(led)
 	s.judgeHistory()
 	s.judgeAttacks()
 	s.judgeHostile()

@@ -215,9 +215,10 @@ func (s *sim) fitsNodes(p *provider, o *offered, need v1alpha1.Resources, replic
 }
 
 // judgeNodes: at rest nothing is left on a node that is gone while another one of its flavor
-// has room for it, but for what may yet come back within the grace. Where contracts without
-// cards share the nodes nobody says where they lie.
-func (s *sim) judgeNodes() {
+// has room for it, but for what may yet come back within the grace, and for what an intent
+// holds that was refused for good: what exists stays, and nothing new is tried. Where contracts
+// without cards share the nodes nobody says where they lie.
+func (s *sim) judgeNodes(led *ledger.Ledger) {
 	for _, p := range s.providers {
 		for _, o := range p.flavors {
 			all := p.on(o)
@@ -230,6 +231,9 @@ func (s *sim) judgeNodes() {
 				continue
 			}
 			for _, k := range all {
+				if st := led.State(k.Metadata.Namespace, k.Spec.Intent.Name); st != nil && st.Status.State == v1alpha1.IntentRefused {
+					continue
+				}
 				waits := k.Status.Since.Add(s.knobs.grace + 30*time.Second).After(epoch.Add(s.tl.now))
 				if k.Status.Phase == v1alpha1.PhaseDegraded && k.Status.Reason == ledger.DegradedNode && !waits {
 					s.judgePart(p, o, k)

@@ -58,6 +58,7 @@ type link struct {
 	// by the watch.
 	written time.Time
 	seen    int64
+	awake   int64 // the beat that has to come back since the process was held up
 	// doubt is since when something is wrong; zero when nothing is.
 	doubt    time.Time
 	fine     time.Time // since when nothing is wrong, after something was
@@ -115,6 +116,8 @@ func (l *link) wrong(beat int64, now time.Time, served bool, shares string) stri
 		return "it cannot be watched: " + l.broken
 	case !l.synced:
 		return "it has not been read yet"
+	case l.seen < l.awake:
+		return "this replica stood still, and has not seen since what it writes: what it is told may be old"
 	case l.unwritten != "":
 		return "it cannot be written: " + l.unwritten
 	case l.lags(beat, now):
@@ -409,15 +412,15 @@ func (s *Shared) judge() {
 	s.mu.Lock()
 	now := s.opts.Now()
 	l := &s.link
+	asleep := l.slept(now)
+	if asleep {
+		l.awake, l.soon = s.beats.n+1, true
+	}
 	wrong := l.wrong(s.beats.n, now, s.opts.Serving() || s.beats.serves(now), s.beats.shares(now))
 	lags := l.lags(s.beats.n, now)
 	var cut, listen, again bool
-	asleep := l.slept(now)
 	l.looked = now
 	switch {
-	case wrong == "" && asleep && !l.cut:
-		listen = true
-		l.doubt, l.why, l.fine = time.Time{}, "", now
 	case wrong == "":
 		if listen = l.cut; listen || !l.doubt.IsZero() {
 			l.fine = now
@@ -465,11 +468,13 @@ func (s *Shared) judge() {
 func (s *Shared) listening() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.link.hears()
+	return s.link.hears(s.opts.Now())
 }
 
 // hears reports whether what the watch tells is of now.
-func (l *link) hears() bool { return !l.cut && l.synced && !l.relisting }
+func (l *link) hears(now time.Time) bool {
+	return !l.cut && l.synced && !l.relisting && !l.slept(now)
+}
 
 // Follow hands a watcher of the store to whoever tells it, where Run does not. The
 // context is for what the watcher asks of the API.
@@ -539,7 +544,7 @@ func (w *watching) Heartbeat(h *marketcrd.Heartbeat) {
 	}
 	delete(s.beats.foreign, h.Name)
 	heard, more, err := s.beats.take(h, s.opts.Now())
-	counts := s.link.hears()
+	counts := s.link.hears(s.opts.Now())
 	s.mu.Unlock()
 	s.note("heartbeat "+h.Name, err)
 	switch {

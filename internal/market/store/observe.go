@@ -130,7 +130,7 @@ func (s *Shared) admitSeen(cluster string, size int) (paid, error) {
 // pacedSeen charges a cluster with what another replica wrote of it, as paced does. s.mu
 // is held.
 func (s *Shared) pacedSeen(cluster string, was, next *seen) {
-	if s.link.hears() && next.replica != s.opts.Replica && (was == nil || newer(next.version, was.version)) {
+	if s.link.hears(s.opts.Now()) && next.replica != s.opts.Replica && (was == nil || newer(next.version, was.version)) {
 		s.paces.wroteSeen(cluster, next.size, s.opts.Now())
 	}
 }

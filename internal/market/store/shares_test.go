@@ -234,7 +234,7 @@ func TestParts_OfAReportThatIsNotReadStay(t *testing.T) {
 		t.Helper()
 		for range 130 {
 			r.now = r.now.Add(time.Minute)
-			r.tick(1)
+			r.tick(3) // its Heartbeat comes back, after it stood still
 		}
 	}
 	if hours(); len(r.objects.PartNames()) != 1 {

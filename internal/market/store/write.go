@@ -196,7 +196,7 @@ func (s *Shared) written(provider string, l *list) error {
 // provider. mu is held. was is what was known before. What was written before this replica
 // listened is not counted.
 func (s *Shared) paced(provider string, was, l *list) {
-	if !s.link.hears() || was != nil && !newer(l.version, was.version) {
+	if !s.link.hears(s.opts.Now()) || was != nil && !newer(l.version, was.version) {
 		return
 	}
 	now := s.opts.Now()
