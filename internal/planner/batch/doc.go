@@ -25,6 +25,7 @@
 //	ruin.go     who loses a place
 //	scarce.go   accounts that are nearly used up
 //	bounded.go  accounts that may come to an end
+//	anneal.go   the search of seats that are alone
 //	solve.go    the search
 //
 // Invariants:

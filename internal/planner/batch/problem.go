@@ -23,6 +23,8 @@ type Problem struct {
 	Rules []Rule
 	// Singly: of those of a group that follow some may have a place where others have none.
 	Singly bool
+	// Annealed: seats that have nothing in common but room are annealed.
+	Annealed bool
 }
 
 // Row is where seats can be: an offer.

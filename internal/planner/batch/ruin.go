@@ -11,12 +11,15 @@ import (
 // soon.
 func (x *ruins) ruin() {
 	x.out, x.was, x.turns, x.vacated, x.emptied = x.out[:0], x.was[:0], x.turns+1, x.vacated[:0], x.emptied[:0]
-	x.most = fewestRuined + x.draw(mostRuined-fewestRuined)
+	x.most = fewestRuined + x.draw(x.mostOut-fewestRuined)
 	var at int32
 	if len(x.idle) > 0 && x.draw(x.firstIdle) == 0 {
 		at = x.idle[x.draw(len(x.idle))] // one without a place more often
 	} else {
 		at = int32(x.draw(len(x.seats))) //nolint:gosec // below their number
+		if x.regrets && x.draw(2) == 0 {
+			at = x.regretful(at)
+		}
 	}
 	s := &x.Seats[at]
 	if x.short = s.Account; x.short >= 0 && (!x.bounded[x.short] || x.seats[at].at != Nowhere) {

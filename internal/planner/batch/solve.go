@@ -69,19 +69,10 @@ func Solve(p *Problem, looks int) Answer {
 		return out
 	}
 	x := p.begin(ranked, rankedParts, out.Looks)
-	for _, times := range weighed {
-		if x.weigh(times) {
-			out.Cheaper = x.search(weighedForgiven) || out.Cheaper
-		}
-	}
-	x.weigh(0)
-	for turn, inVain := 0, 0; turn < len(forgiven) && inVain < mostInVain; turn++ {
-		if x.firstIdle = firstIdle; inVain > 0 {
-			x.firstIdle = firstIdle / 2 // what is left to be found is mostly who else could have a place
-		}
-		if inVain++; x.search(forgiven[turn]) {
-			out.Cheaper, inVain = true, 0
-		}
+	if p.Annealed && len(x.seats) <= mostAnnealed && x.plain() {
+		out.Cheaper = x.anneal()
+	} else {
+		out.Cheaper = x.takeTurns()
 	}
 	for i := range x.seats {
 		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on, x.seats[i].parts
@@ -90,17 +81,51 @@ func Solve(p *Problem, looks int) Answer {
 	return out
 }
 
-// search goes on from result to result and ends with the cheapest; it reports
+// takeTurns searches with ever less forgiven, each time from the cheapest yet, and reports
 // whether that is cheaper than the start.
-func (x *ruins) search(part int64) bool {
+func (x *ruins) takeTurns() (cheaper bool) {
+	for _, times := range weighed {
+		if x.weigh(times) {
+			cheaper = x.descend(weighedForgiven) || cheaper
+		}
+	}
+	x.weigh(0)
+	for turn, inVain := 0, 0; turn < len(forgiven) && inVain < mostInVain; turn++ {
+		if x.firstIdle = firstIdle; inVain > 0 {
+			x.firstIdle = firstIdle / 2 // what is left to be found is mostly who else could have a place
+		}
+		if inVain++; x.descend(forgiven[turn]) {
+			cheaper, inVain = true, 0
+		}
+	}
+	return cheaper
+}
+
+// descend searches from the cheapest yet, with so many thousandths of what a seat costs forgiven
+// at first.
+func (x *ruins) descend(part int64) bool {
+	times := x.times()
+	return x.search(times, func(n int, before, least quantity.Micro) quantity.Micro {
+		return max(least+x.prices.part(part, times-n, times), before-1)
+	})
+}
+
+// times is how many ruins a turn has.
+func (x *ruins) times() int {
+	return min(len(x.seats)*ruinsPerSeat, max(manyRuins[0], min(ruinedInAll/len(x.seats), manyRuins[1])))
+}
+
+// search goes on from result to result, of those that cost no more than what is allowed after
+// n of so many ruins, by the cost before it and the least yet. It ends with the cheapest, and
+// reports whether that is cheaper than the start.
+func (x *ruins) search(times int, allowed func(n int, before, least quantity.Micro) quantity.Micro) bool {
 	first, best, least := x.cost-x.extra, x.cost-x.extra, x.cost
 	kept := slices.Clone(x.seats)
-	times := min(len(x.seats)*ruinsPerSeat, max(manyRuins[0], min(ruinedInAll/len(x.seats), manyRuins[1])))
 	dirty := false
 	for n := 0; n < times && x.looks > 0; n += 1 + len(x.out)/seatsARuin {
 		before := x.cost
 		x.ruin()
-		if !x.fillUp(max(least+x.prices.part(part, times-n, times), before-1)) {
+		if !x.fillUp(allowed(n, before, least)) {
 			x.restore()
 			x.cost = before
 			continue
@@ -127,7 +152,7 @@ func (x *ruins) search(part int64) bool {
 func (x *ruins) become(then []state) {
 	var moved []int32
 	for i := range x.seats {
-		if at := int32(i); x.seats[i].at != then[i].at || !slices.Equal(x.seats[i].on, then[i].on) || !EqualParts(x.seats[i].parts, then[i].parts) { //nolint:gosec // their number
+		if at := int32(i); !sameState(x.seats[i], then[i]) { //nolint:gosec // their number
 			x.vacate(at)
 			moved = append(moved, at)
 		}
@@ -135,6 +160,11 @@ func (x *ruins) become(then []state) {
 	for _, i := range moved {
 		x.seated(i, then[i])
 	}
+}
+
+// sameState reports whether two places are one.
+func sameState(a, b state) bool {
+	return a.at == b.at && slices.Equal(a.on, b.on) && EqualParts(a.parts, b.parts)
 }
 
 // swap exchanges the places of those who were out with those they had.

@@ -68,13 +68,16 @@ type lost struct {
 	// the order in which they choose.
 	out, turn []int32
 	was       []state
-	// most is how many may be out, emptied the rows that were emptied, ejected by seat the turn
+	// most is how many may be out, at most mostOut, emptied the rows that were emptied, ejected by seat the turn
 	// in which it lost its place for the last time.
 	most    int
+	mostOut int
 	emptied []int32
 	ejected []int
 	// firstIdle is that one in so many ruins begins with a seat that has no place.
 	firstIdle int
+	// regrets: a ruin begins more often with a seat that might cost less.
+	regrets bool
 }
 
 // divided is what is kept of seats that may be in parts.
@@ -93,7 +96,7 @@ type divided struct {
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
-		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
+		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle, mostOut: mostRuined}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
 		x.cards[i] = slices.Clone(p.Rows[i].Cards)

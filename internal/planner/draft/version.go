@@ -197,4 +197,7 @@ const (
 	// RulesNodesNamed: a reservation that names nodes of which one is gone is not resized where
 	// there are none in its place; it came to name none (package layout).
 	RulesNodesNamed = 24
+	// RulesAnnealed: a batch of seats that have nothing in common but room is annealed (package
+	// batch).
+	RulesAnnealed = 24
 )

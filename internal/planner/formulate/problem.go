@@ -81,7 +81,7 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 		}
 	}
 	b.group(bound)
-	b.Singly = !p.By(draft.RulesFollowersWhole)
+	b.Singly, b.Annealed = !p.By(draft.RulesFollowersWhole), p.By(draft.RulesAnnealed)
 	b.measure()
 	b.share()
 	b.rule(bound)

@@ -1,0 +1,81 @@
+package batch
+
+import (
+	"slices"
+
+	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
+)
+
+// A batch of seats that have nothing to do with each other but room is annealed (Dueck,
+// Scheuer: Threshold accepting, 1990): a result is continued from when it costs little more than the one
+// before it, ever less. That ends in one of several near optima; it is done twice, from where
+// the batch began, with large ruins and with small ones, and the cheaper end is kept.
+
+const (
+	// mostAnnealed is how many seats a batch has at most that is annealed: with more, one such
+	// search finds no more than the turns do in the same time.
+	mostAnnealed = 300
+	// annealedTurns is how many turns of ruins each search has.
+	annealedTurns = 4
+	// halvings is how often what is forgiven is halved until the end of the search, from
+	// annealedForgiven thousandths of what a seat costs on average.
+	halvings, annealedForgiven = 10, 1000
+	// regretted is how many seats are drawn next to the one with which a ruin begins, in every
+	// second ruin: the one that costs most more than it might is taken.
+	regretted = 4
+)
+
+// annealedRuins are how many seats at most lose their places before no more are added, in each
+// search.
+var annealedRuins = [...]int{mostRuined, 30}
+
+// plain reports whether all that seats have in common is room.
+func (x *ruins) plain() bool {
+	return len(x.Rules) == 0 && len(x.groups) == 0 && x.freed == nil && !slices.Contains(x.bounded, true)
+}
+
+// anneal searches from the start as often as there are annealedRuins, and reports whether the
+// best is cheaper than the start.
+func (x *ruins) anneal() bool {
+	start, best, cost := slices.Clone(x.seats), slices.Clone(x.seats), x.cost
+	first, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*x.times()
+	x.regrets = true
+	for _, most := range annealedRuins {
+		x.become(start)
+		x.mostOut = most
+		x.search(times, func(n int, before, _ quantity.Micro) quantity.Micro { return before + cooled(first, n, times) })
+		if x.cost < cost {
+			cost, best = x.cost, slices.Clone(x.seats)
+		}
+	}
+	x.regrets, x.mostOut = false, mostRuined
+	x.become(best)
+	return !slices.EqualFunc(start, best, sameState)
+}
+
+// cooled is what is forgiven in the n-th of so many ruins: half as much after each of
+// halvings, in a straight line between.
+func cooled(first quantity.Micro, n, times int) quantity.Micro {
+	step := times/halvings + 1
+	now := first >> (n / step)
+	return now - now/2*quantity.Micro(n%step)/quantity.Micro(step)
+}
+
+// regret is how much more a seat costs where it is than it would in its cheapest place.
+func (x *ruins) regret(i int32) quantity.Micro {
+	k, at := x.Seats[i].Kind, x.seats[i].at
+	if at < 0 {
+		return 0
+	}
+	return x.Kinds[k].Places[at].Price - x.least[k]
+}
+
+// regretful is a seat of some that are drawn, the one with the most to regret.
+func (x *ruins) regretful(at int32) int32 {
+	for range regretted {
+		if i := int32(x.draw(len(x.seats))); x.regret(i) > x.regret(at) { //nolint:gosec // below their number
+			at = i
+		}
+	}
+	return at
+}
