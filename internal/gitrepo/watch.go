@@ -178,15 +178,19 @@ func (w *watch) cloning() {
 }
 
 // stop ends the watch, and turns the error of an operation that it has ended
-// into the reason.
+// into the reason; one that its caller has ended says so too.
 func (w *watch) stop(ctx context.Context, err error) error {
 	w.mu.Lock()
 	w.done = true
 	w.timer.Stop()
 	w.mu.Unlock()
 	var stalled *StalledError
-	if err != nil && errors.As(context.Cause(ctx), &stalled) {
+	switch ended := ctx.Err(); {
+	case err == nil || ended == nil:
+	case errors.As(context.Cause(ctx), &stalled):
 		err = stalled
+	case !errors.Is(err, ended): // of a connection that was closed for it
+		err = fmt.Errorf("%w: %w", ended, err)
 	}
 	w.cancel(nil)
 	return err
@@ -259,11 +263,9 @@ func dialWatched(ctx, operation context.Context, network, addr string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(operation, func() {
-		if stalled := new(StalledError); errors.As(context.Cause(operation), &stalled) {
-			_ = conn.Close() // what waits for it goes on with the reason
-		}
-	})
+	// Whatever ended it: go-git leaves connections open whose handshake hangs or whose
+	// command is refused, and waits without end for a server that gives no room to write.
+	stop := context.AfterFunc(operation, func() { _ = conn.Close() })
 	return &countedConn{Conn: conn, w: watchOf(operation), stop: stop}, nil
 }
 
