@@ -33,6 +33,7 @@ type Dir struct {
 	path   string
 	bases  baseCache
 	window window
+	big    sync.Mutex
 
 	// mu is held for reading while objects are read, so that no file is closed
 	// under a reader.
@@ -86,7 +87,7 @@ func (d *Dir) open(name string) (*pack, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &pack{name: name, file: f, index: x, bases: &d.bases, window: &d.window}, nil
+	return &pack{name: name, file: f, index: x, bases: &d.bases, window: &d.window, big: &d.big}, nil
 }
 
 // Len is the number of packs.
@@ -206,6 +207,6 @@ func (d *Dir) publish(tmp string, list []located, end int64, checksum tree.Hash)
 	if err != nil {
 		return err
 	}
-	d.packs = append([]*pack{{name: name, file: f, index: newIndex(list, end), bases: &d.bases, window: &d.window}}, d.packs...)
+	d.packs = append([]*pack{{name: name, file: f, index: newIndex(list, end), bases: &d.bases, window: &d.window, big: &d.big}}, d.packs...)
 	return nil
 }

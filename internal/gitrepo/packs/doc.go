@@ -14,11 +14,12 @@
 //   - A pack is either whole, indexed and named after its checksum, or not
 //     there: an interrupted intake leaves a file called tmp-…, which the next
 //     Open removes.
-//   - What Read returns hashes to the name it was asked for.
+//   - What Read returns hashes to the name it was asked for, and does not depend on what
+//     the object stands on in which pack.
 //   - Nothing is inflated beyond the size that its header declares, nor into
 //     memory beyond MaxInMemory; a chain of deltas has at most maxChain links, and
 //     what deltas make is bounded before it is made (maxMade, maxTotal, maxLarge,
-//     maxStand). The objects of a pack are as many as the process has memory for.
+//     maxStand, maxBeyond). The objects of a pack are as many as the process has memory for.
 //   - A damaged or hostile pack is an error, never a panic.
 //
 // gitrepo calls it. A Dir is safe for concurrent use.

@@ -35,6 +35,13 @@ const (
 	// deltas, and heldDeltas what of the chain's deltas lies in memory, in bytes.
 	maxStand   = 1 << 30
 	heldDeltas = 16 << 20
+	// What an object stands on beyond inProportion times its own size (and that of small ones)
+	// is out of proportion: git makes no delta of what is less than a 32nd of its base, in
+	// chains of 50. maxBeyond bounds that of all objects of a pack, in bytes: each is made
+	// again whenever its object is read, because no cache has room for it.
+	inProportion = 256
+	smallObject  = 4 << 10
+	maxBeyond    = 8 << 30
 	// maxChain is git's own limit on pack.depth.
 	maxChain = 4095
 	// cachedBases is what lies in memory of delta bases, in bytes.
@@ -49,6 +56,27 @@ type pack struct {
 	// of the Dir:
 	bases  *baseCache
 	window *window
+	big    *sync.Mutex // held by the one reader at a time that has much in memory
+}
+
+// turn is a reader's turn at having more than alone bytes of a chain in memory.
+type turn struct {
+	of    *sync.Mutex
+	taken bool
+}
+
+// take waits for the turn where what is to be made is so large.
+func (t *turn) take(bytes int64) {
+	if bytes > alone && !t.taken {
+		t.of.Lock()
+		t.taken = true
+	}
+}
+
+func (t *turn) done() {
+	if t.taken {
+		t.of.Unlock()
+	}
 }
 
 // raw is the header of the entry at an offset and its compressed body, which
@@ -75,12 +103,15 @@ func (p *pack) raw(offset int64, scratch *[]byte) (header, []byte, error) {
 	return h, buf[len(buf)-r.Len():], err
 }
 
-// read reads the object at an offset, of at most limit bytes.
+// read reads the object at an offset, of at most limit bytes, however large what it stands
+// on: another copy of the object stands on something else, and is the same object.
 func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 	f := inflaters.Get().(*inflater) //nolint:forcetypeassert // the pool's own
 	defer inflaters.Put(f)
 	scratch := buffers.Get().(*[]byte) //nolint:forcetypeassert // the pool's own
 	defer buffers.Put(scratch)
+	room := turn{of: p.big}
+	defer room.done()
 	var deltas []link
 	var base gitobj.Object
 	kept := int64(0)
@@ -95,9 +126,10 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 		if err != nil {
 			return gitobj.Object{}, err
 		}
-		if h.size > MaxInMemory || (limit > 0 && h.size > limit && !h.isDelta()) {
+		if h.size > MaxInMemory || (limit > 0 && h.size > limit && !h.isDelta() && len(deltas) == 0) {
 			return gitobj.Object{}, tree.ErrTooLarge
 		}
+		room.take(h.size)
 		at := link{offset: offset}
 		if !h.isDelta() || len(deltas) == 0 || kept+h.size <= heldDeltas {
 			if at.delta, err = f.bytes(body, h.size); err != nil {
@@ -127,7 +159,7 @@ func (p *pack) read(offset, limit int64) (gitobj.Object, error) {
 			}
 		}
 	}
-	return p.patched(base, deltas, f, scratch)
+	return p.patched(base, deltas, f, scratch, &room)
 }
 
 // link is a delta of a chain; its text is nil where it is to be read when it is needed.
@@ -137,7 +169,7 @@ type link struct {
 }
 
 // patched is what a chain of deltas, the last first, makes of a base.
-func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *[]byte) (gitobj.Object, error) {
+func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *[]byte, room *turn) (gitobj.Object, error) {
 	for i := len(deltas) - 1; i >= 0; i-- {
 		at := deltas[i]
 		if at.delta == nil {
@@ -149,7 +181,11 @@ func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *
 				return gitobj.Object{}, err
 			}
 		}
-		var err error
+		makes, err := gitobj.DeltaSize(at.delta)
+		if err != nil {
+			return gitobj.Object{}, err
+		}
+		room.take(makes)
 		if base.Data, err = patch(base.Data, at.delta); err != nil {
 			return gitobj.Object{}, err
 		}

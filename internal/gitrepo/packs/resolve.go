@@ -28,11 +28,12 @@ type resolver struct {
 	mu     sync.Mutex
 	onName map[tree.Hash][]*entry
 	done   atomic.Int64
-	// total is what the pack has so far, large what is made in large pieces. big is held by the one chain
-	// at a time that has much of it in memory.
-	total atomic.Int64
-	large atomic.Int64
-	big   sync.Mutex
+	// total is what the pack has so far, large what is made in large pieces, beyond what objects stand
+	// on out of proportion. big is held by the one chain at a time that has much of it in memory.
+	total  atomic.Int64
+	large  atomic.Int64
+	beyond atomic.Int64
+	big    sync.Mutex
 }
 
 // alone is from how many bytes in memory on a chain waits until it is the only
@@ -211,6 +212,9 @@ func (r *resolver) above(of *entry, o gitobj.Object, f *inflater, room *held, on
 			room.bytes, size = room.bytes-size, 0
 		}
 		higher := stand{on.deltas + 1, on.bytes + d.size + int64(len(data))}
+		if n := higher.bytes - inProportion*max(int64(len(data)), smallObject); n > 0 && r.beyond.Add(n) > maxBeyond {
+			return fmt.Errorf("%w: small objects of it stand on deltas that make more than %d bytes each time they are read", gitobj.ErrPackTooLarge, int64(maxBeyond))
+		}
 		if err := r.above(d, gitobj.Object{Type: kind, Data: data}, f, room, higher); err != nil {
 			return err
 		}
