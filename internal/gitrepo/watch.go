@@ -263,10 +263,8 @@ func dialWatched(ctx, operation context.Context, network, addr string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	// Whatever ended it: go-git leaves connections open whose handshake hangs or whose
-	// command is refused, and waits without end for a server that gives no room to write.
-	stop := context.AfterFunc(operation, func() { _ = conn.Close() })
-	return &countedConn{Conn: conn, w: watchOf(operation), stop: stop}, nil
+	// Whatever ended it: go-git leaves connections open of servers that are silent, refuse or take no more.
+	return &countedConn{Conn: conn, w: watchOf(operation), stop: context.AfterFunc(operation, func() { _ = conn.Close() })}, nil
 }
 
 type countedConn struct {

@@ -20,9 +20,6 @@ const (
 	// halvings is how often what is forgiven is halved until the end of the search, from
 	// annealedForgiven thousandths of what a seat costs on average.
 	halvings, annealedForgiven = 10, 1000
-	// regretted is how many seats are drawn next to the one with which a ruin begins, in every
-	// second ruin: the one that costs most more than it might is taken.
-	regretted = 4
 )
 
 // annealedRuins are how many seats at most lose their places before no more are added, in each
@@ -30,15 +27,15 @@ const (
 var annealedRuins = [...]int{mostRuined, 30}
 
 // plain reports whether all that seats have in common is room.
-func (x *ruins) plain() bool {
+func plain(x *ruins) bool {
 	return len(x.Rules) == 0 && len(x.groups) == 0 && x.freed == nil && !slices.Contains(x.bounded, true)
 }
 
 // anneal searches from the start as often as there are annealedRuins, and reports whether the
 // best is cheaper than the start.
-func (x *ruins) anneal() bool {
+func anneal(x *ruins) bool {
 	start, best, cost := slices.Clone(x.seats), slices.Clone(x.seats), x.cost
-	first, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*x.times()
+	first, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*timesOf(x)
 	x.regrets = true
 	for _, most := range annealedRuins {
 		x.become(start)
@@ -48,7 +45,7 @@ func (x *ruins) anneal() bool {
 			cost, best = x.cost, slices.Clone(x.seats)
 		}
 	}
-	x.regrets, x.mostOut = false, mostRuined
+	x.regrets = false
 	x.become(best)
 	return !slices.EqualFunc(start, best, sameState)
 }
@@ -59,23 +56,4 @@ func cooled(first quantity.Micro, n, times int) quantity.Micro {
 	step := times/halvings + 1
 	now := first >> (n / step)
 	return now - now/2*quantity.Micro(n%step)/quantity.Micro(step)
-}
-
-// regret is how much more a seat costs where it is than it would in its cheapest place.
-func (x *ruins) regret(i int32) quantity.Micro {
-	k, at := x.Seats[i].Kind, x.seats[i].at
-	if at < 0 {
-		return 0
-	}
-	return x.Kinds[k].Places[at].Price - x.least[k]
-}
-
-// regretful is a seat of some that are drawn, the one with the most to regret.
-func (x *ruins) regretful(at int32) int32 {
-	for range regretted {
-		if i := int32(x.draw(len(x.seats))); x.regret(i) > x.regret(at) { //nolint:gosec // below their number
-			at = i
-		}
-	}
-	return at
 }

@@ -25,8 +25,9 @@
 //	ruin.go     who loses a place
 //	scarce.go   accounts that are nearly used up
 //	bounded.go  accounts that may come to an end
+//	search.go   from result to result
 //	anneal.go   the search of seats that are alone
-//	solve.go    the search
+//	solve.go    which search, and the turns of all others
 //
 // Invariants:
 //   - What Solve returns takes no more of any row or account than it has, lays units

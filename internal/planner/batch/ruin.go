@@ -7,6 +7,19 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
+const (
+	// fewestRuined to mostRuined seats lose their places before no more are added:
+	// now few, now many.
+	fewestRuined, mostRuined = 4, 84
+	// maxGroup is the largest group that loses its places for others.
+	maxGroup = 24
+	// maxIdle is below how many seats without a place choose with those who lost theirs.
+	maxIdle = 8
+	// regretted is how many seats are drawn next to the one with which a ruin begins, in every
+	// second ruin of an annealed batch: the one that costs most more than it might is taken.
+	regretted = 4
+)
+
 // ruin empties the row of some seat and of some that it would rather have, or as
 // soon.
 func (x *ruins) ruin() {
@@ -18,7 +31,7 @@ func (x *ruins) ruin() {
 	} else {
 		at = int32(x.draw(len(x.seats))) //nolint:gosec // below their number
 		if x.regrets && x.draw(2) == 0 {
-			at = x.regretful(at)
+			at = regretful(x, at)
 		}
 	}
 	s := &x.Seats[at]
@@ -201,3 +214,22 @@ func (x *ruins) clear(s *Seat) {
 
 // domainsNear is how many of the cheapest domains room is made in.
 const domainsNear = 6
+
+// regret is how much more a seat costs where it is than it would in its cheapest place.
+func regret(x *ruins, i int32) quantity.Micro {
+	k, at := x.Seats[i].Kind, x.seats[i].at
+	if at < 0 {
+		return 0
+	}
+	return x.Kinds[k].Places[at].Price - x.least[k]
+}
+
+// regretful is a seat of some that are drawn, the one with the most to regret.
+func regretful(x *ruins, at int32) int32 {
+	for range regretted {
+		if i := int32(x.draw(len(x.seats))); regret(x, i) > regret(x, at) { //nolint:gosec // below their number
+			at = i
+		}
+	}
+	return at
+}

@@ -36,6 +36,7 @@ func TestIdleSeatsJoinWhereTheyCouldSit(t *testing.T) {
 	looks := 1_000_000
 	ranked, parts, _ := p.shadowPrices(&looks)
 	x := p.begin(ranked, parts, looks)
+	x.mostOut = mostRuined
 	most := 0
 	for range 2_000 {
 		x.ruin()

@@ -16,6 +16,9 @@ const (
 	shadowSteps = 300
 	// placesALook is how many places that are only compared count as one look.
 	placesALook = 64
+	// nearEnough is how far above what is known to be the least a batch may cost
+	// for the search to be spared.
+	nearEnough = 0.0002
 )
 
 // shadows are the shadow prices while they are found. Of resource x of row r all

@@ -1,37 +1,11 @@
 package batch
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
-)
-
-const (
-	// ruinsPerSeat is how often a batch is ruined in each turn, but for the bounds of manyRuins,
-	// between which so many ruins are shared by all seats.
-	ruinsPerSeat, ruinedInAll = 2_000, 10_000_000
-	// fewestRuined to mostRuined seats lose their places before no more are added:
-	// now few, now many.
-	fewestRuined, mostRuined = 4, 84
-	// seatsARuin is from how many seats on a ruin counts as several.
-	seatsARuin = 24
-	// maxGroup is the largest group that loses its places for others.
-	maxGroup = 24
-	// maxIdle is below how many seats without a place choose with those who lost theirs.
-	maxIdle = 8
-	// nearEnough is how far above what is known to be the least a batch may cost
-	// for the search to be spared.
-	nearEnough = 0.0002
-)
+import "github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 
 // forgiven is how much more expensive than the cheapest yet a result may be at the
 // start of each turn, in thousandths of what a seat costs on average; at its end
 // nothing. No one figure is the best for all batches that were measured.
 var forgiven = [...]int64{1000, 400, 200, 100, 20}
-
-// manyRuins are how many ruins at most a turn of many and of few seats has.
-var manyRuins = [...]int{50_000, 75_000}
 
 // weighed is how many times more places of scarce accounts count in turns of their own,
 // before all others (scarce.go), weighedForgiven what is forgiven there.
@@ -69,10 +43,10 @@ func Solve(p *Problem, looks int) Answer {
 		return out
 	}
 	x := p.begin(ranked, rankedParts, out.Looks)
-	if p.Annealed && len(x.seats) <= mostAnnealed && x.plain() {
-		out.Cheaper = x.anneal()
+	if p.Annealed && len(x.seats) <= mostAnnealed && plain(x) {
+		out.Cheaper = anneal(x)
 	} else {
-		out.Cheaper = x.takeTurns()
+		out.Cheaper = takeTurns(x)
 	}
 	for i := range x.seats {
 		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on, x.seats[i].parts
@@ -83,10 +57,11 @@ func Solve(p *Problem, looks int) Answer {
 
 // takeTurns searches with ever less forgiven, each time from the cheapest yet, and reports
 // whether that is cheaper than the start.
-func (x *ruins) takeTurns() (cheaper bool) {
+func takeTurns(x *ruins) (cheaper bool) {
+	x.mostOut = mostRuined
 	for _, times := range weighed {
 		if x.weigh(times) {
-			cheaper = x.descend(weighedForgiven) || cheaper
+			cheaper = descend(x, weighedForgiven) || cheaper
 		}
 	}
 	x.weigh(0)
@@ -94,7 +69,7 @@ func (x *ruins) takeTurns() (cheaper bool) {
 		if x.firstIdle = firstIdle; inVain > 0 {
 			x.firstIdle = firstIdle / 2 // what is left to be found is mostly who else could have a place
 		}
-		if inVain++; x.descend(forgiven[turn]) {
+		if inVain++; descend(x, forgiven[turn]) {
 			cheaper, inVain = true, 0
 		}
 	}
@@ -103,166 +78,9 @@ func (x *ruins) takeTurns() (cheaper bool) {
 
 // descend searches from the cheapest yet, with so many thousandths of what a seat costs forgiven
 // at first.
-func (x *ruins) descend(part int64) bool {
-	times := x.times()
+func descend(x *ruins, part int64) bool {
+	times := timesOf(x)
 	return x.search(times, func(n int, before, least quantity.Micro) quantity.Micro {
 		return max(least+x.prices.part(part, times-n, times), before-1)
 	})
-}
-
-// times is how many ruins a turn has.
-func (x *ruins) times() int {
-	return min(len(x.seats)*ruinsPerSeat, max(manyRuins[0], min(ruinedInAll/len(x.seats), manyRuins[1])))
-}
-
-// search goes on from result to result, of those that cost no more than what is allowed after
-// n of so many ruins, by the cost before it and the least yet. It ends with the cheapest, and
-// reports whether that is cheaper than the start.
-func (x *ruins) search(times int, allowed func(n int, before, least quantity.Micro) quantity.Micro) bool {
-	first, best, least := x.cost-x.extra, x.cost-x.extra, x.cost
-	kept := slices.Clone(x.seats)
-	dirty := false
-	for n := 0; n < times && x.looks > 0; n += 1 + len(x.out)/seatsARuin {
-		before := x.cost
-		x.ruin()
-		if !x.fillUp(allowed(n, before, least)) {
-			x.restore()
-			x.cost = before
-			continue
-		}
-		least = min(least, x.cost)
-		if x.cost-x.extra < best {
-			best, dirty = x.cost-x.extra, true
-		} else if dirty {
-			// The cheapest yet is left: it is what this ruin started from.
-			x.swap()
-			copy(kept, x.seats)
-			x.swap()
-			dirty = false
-		}
-	}
-	if dirty {
-		copy(kept, x.seats)
-	}
-	x.become(kept)
-	return best < first
-}
-
-// become puts all seats where they once were.
-func (x *ruins) become(then []state) {
-	var moved []int32
-	for i := range x.seats {
-		if at := int32(i); !sameState(x.seats[i], then[i]) { //nolint:gosec // their number
-			x.vacate(at)
-			moved = append(moved, at)
-		}
-	}
-	for _, i := range moved {
-		x.seated(i, then[i])
-	}
-}
-
-// sameState reports whether two places are one.
-func sameState(a, b state) bool {
-	return a.at == b.at && slices.Equal(a.on, b.on) && EqualParts(a.parts, b.parts)
-}
-
-// swap exchanges the places of those who were out with those they had.
-func (x *ruins) swap() {
-	for n, i := range x.out {
-		x.seats[i], x.was[n] = x.was[n], x.seats[i]
-	}
-}
-
-// restore puts all who were out back to where they had been.
-func (x *ruins) restore() {
-	for _, i := range x.out {
-		if !x.isOut(i) {
-			x.vacate(i)
-		}
-	}
-	for n, i := range x.out {
-		x.seated(i, x.was[n])
-	}
-}
-
-// fillUp has those who are out choose again, and reports whether nobody is
-// left without a place who must have one, and all cost no more than allowed. It
-// stops as soon as they would cost more even if the rest had the best places.
-func (x *ruins) fillUp(allowed quantity.Micro) bool {
-	shadow, blind := x.draw(2) == 0, 4+x.draw(24)
-	x.inOrder()
-	rest := quantity.Micro(0)
-	for _, i := range x.turn {
-		rest += x.least[x.Seats[i].Kind]
-	}
-	for _, i := range x.turn {
-		s := &x.Seats[i]
-		if s.Group >= 0 {
-			if !x.isOut(i) {
-				continue // it had its turn with its group
-			}
-			for _, m := range x.groups[s.Group] {
-				rest -= x.least[x.Seats[m].Kind]
-			}
-			if !x.seatGroup(s.Group, shadow, blind) && !x.forgo(x.groups[s.Group]) {
-				return false
-			}
-		} else {
-			rest -= x.least[s.Kind]
-			if !x.sit(i, x.among(s.Kind, shadow), shadow, false, blind) {
-				if s.Stays {
-					return false
-				}
-				x.put(i, Nowhere)
-			}
-		}
-		if x.cost+rest > allowed {
-			return false
-		}
-	}
-	if len(x.inParts) > 0 && x.cost <= allowed {
-		x.unite()
-	}
-	return x.cost <= allowed
-}
-
-// forgo leaves seats without a place, and reports whether all may be.
-func (x *ruins) forgo(list []int32) bool {
-	for _, i := range list {
-		if x.Seats[i].Stays {
-			return false
-		}
-		x.put(i, Nowhere)
-	}
-	return true
-}
-
-// among are a kind's places in the order in which they are looked at; nil: as they are.
-func (x *ruins) among(kind int32, shadow bool) []int32 {
-	if shadow {
-		return x.ranked[kind]
-	}
-	return nil
-}
-
-// inOrder puts those who choose in some order: by chance, the biggest first,
-// or those with the fewest places first.
-func (x *ruins) inOrder() {
-	x.turn = append(x.turn[:0], x.out...)
-	list := x.turn
-	for n := len(list) - 1; n > 0; n-- {
-		m := x.draw(n + 1)
-		list[n], list[m] = list[m], list[n]
-	}
-	kind := func(i int32) *Kind { return &x.Kinds[x.Seats[i].Kind] }
-	switch x.draw(4) {
-	case 0, 2:
-	case 1:
-		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(len(kind(a).Places), len(kind(b).Places)) })
-	default:
-		slices.SortStableFunc(list, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(kind(b).Cards, kind(a).Cards), cmp.Compare(kind(b).Cores, kind(a).Cores))
-		})
-	}
 }

@@ -96,7 +96,7 @@ type divided struct {
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
-		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle, mostOut: mostRuined}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
+		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
 		x.cards[i] = slices.Clone(p.Rows[i].Cards)
