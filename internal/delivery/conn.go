@@ -211,6 +211,9 @@ const stillReading = "reading what is there"
 
 // synced reports whether all caches hold what the cluster holds; if not, why.
 func (c *conn) synced() (bool, string) {
+	if err := c.bounds.Refused(); err != nil {
+		return false, err.Error()
+	}
 	for k, inf := range c.informers {
 		if kinds[k].extra {
 			continue

@@ -218,8 +218,8 @@ func (w *worker) session() error {
 	if err != nil {
 		return fmt.Errorf("connect to cluster %s: %w", w.name, err)
 	}
-	c.foreign = w.foreign
 	ctx, end := context.WithCancelCause(w.ctx)
+	c.foreign, c.bounds.Over = w.foreign, end
 	// What the libraries log is said by Status in fewer words.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	var tasks sync.WaitGroup

@@ -4,7 +4,9 @@
 //
 // Invariants: the answers that are being read, and the objects that are kept, of one
 // connection never exceed their bounds, in bytes and in what they decode to; what exceeds
-// them is an error that says so, and the cluster is not served.
+// them is an error that says so, and the cluster is not served. The pages of a list count
+// together, because who reads them keeps all. An answer in a form that is not counted is an
+// error. No answer has a request wait for longer than maxWait.
 //
 // Callers: delivery, one Bounds a connection. Its methods are safe for concurrent use.
 package bulk
@@ -13,12 +15,17 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/forge/jsonbound"
 )
 
@@ -30,27 +37,85 @@ const (
 	// objects counted: half a kilobyte of memory each, and 40 bytes.
 	maxParts  = 600_000
 	maxValues = 4_000_000
+	// maxEvent is of one event of a watch, in bytes: the watch's decoder takes no larger one,
+	// but reads it first.
+	maxEvent = 16 << 20
+	// maxWait is for how long a cluster may ask to be left alone: the library waits for as
+	// long as it is told.
+	maxWait = 10 * time.Second
 )
 
 // Bounds count what one connection holds. The zero value is ready.
 type Bounds struct {
 	// Answers and Objects replace the defaults where they are not 0, in bytes.
 	Answers, Objects int64
+	// Over is called with each object that may not be kept; nil: nobody asks. A watch drops
+	// it without a word, so that what is kept is not what is there.
+	Over func(error)
 
 	mu      sync.Mutex
 	reading int64
 	parts   int
 	values  int
+	pages   map[string]page // of lists that go on, by path
 	kept    int64
 	sizes   map[string]int64 // of kept objects
+	over    error            // of the first object that was not kept
 }
 
-// Answer bounds the body of an answer. Watches are streams of objects, which Keep
-// bounds; their decoder bounds the bytes of each of them.
+// page is what was read of a list's pages.
+type page struct {
+	size          int64
+	parts, values int
+}
+
+// Answer bounds an answer: its body, and how long it has its request wait. Watches are
+// streams of objects, which Keep bounds, and of which each has its bounds here.
 func (b *Bounds) Answer(r *http.Request, answer *http.Response) {
-	if answer != nil && answer.Body != nil {
-		answer.Body = &body{ReadCloser: answer.Body, of: b, count: jsonbound.Counter{Frames: r.URL.Query().Get("watch") != ""}}
+	if answer == nil {
+		return
 	}
+	if wait, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 64); answer.Header.Get("Retry-After") != "" && (err != nil || wait > uint64(maxWait/time.Second)) {
+		answer.Header.Set("Retry-After", strconv.Itoa(int(maxWait/time.Second)))
+	}
+	if answer.Body == nil {
+		return
+	}
+	query := r.URL.Query()
+	o := &body{ReadCloser: answer.Body, of: b, count: jsonbound.Counter{Frames: query.Get("watch") != ""}, form: uncounted(answer.Header)}
+	if query.Get("continue") != "" {
+		o.list = r.URL.Path
+	} else {
+		b.begin(r.URL.Path)
+	}
+	answer.Body = o
+}
+
+// uncounted is the form of an answer of which two bytes may be an object without being
+// counted, "" where it has none of them: the libraries decode by what the answer says that
+// it is, whatever was asked for.
+func uncounted(header http.Header) string {
+	form, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if strings.Contains(form, "protobuf") || strings.Contains(form, "cbor") {
+		return form
+	}
+	return ""
+}
+
+// begin gives back the pages of the list that was read last at a path.
+func (b *Bounds) begin(path string) {
+	b.mu.Lock()
+	was := b.pages[path]
+	delete(b.pages, path)
+	b.mu.Unlock()
+	_ = b.read(-was.size, -was.parts, -was.values) // what is given back is never too much
+}
+
+// Refused is why an object was not kept, nil where all are.
+func (b *Bounds) Refused() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.over
 }
 
 // Wrap bounds the answers that a transport brings.
@@ -69,24 +134,29 @@ type body struct {
 	size  int64
 	count jsonbound.Counter
 	shut  bool
+	form  string // that is not read
+	list  string // of which it is a further page
 }
 
 // Read implements io.Reader.
 func (o *body) Read(p []byte) (int, error) {
+	if o.form != "" {
+		return 0, fmt.Errorf("the cluster answers in %s, though JSON was asked for", escape.Reason(o.form))
+	}
 	n, err := o.ReadCloser.Read(p)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.shut {
 		return n, err
 	}
-	parts, values, size := o.count.Objects, o.count.Values, int64(n)
+	parts, values, size := o.count.Objects, o.count.Values, o.size
 	o.count.Count(p[:n])
-	if o.count.Frames {
-		size = 0
-	}
-	o.size += size
-	if why := o.of.read(size, o.count.Objects-parts, o.count.Values-values); why != nil {
+	o.size = int64(o.count.Bytes)
+	if why := o.of.read(o.size-size, o.count.Objects-parts, o.count.Values-values); why != nil {
 		return 0, why
+	}
+	if o.count.Frames && o.size > maxEvent {
+		return 0, fmt.Errorf("the cluster answers with an event of more than %d MiB", maxEvent>>20)
 	}
 	return n, err
 }
@@ -112,20 +182,44 @@ func (o *body) Close() error {
 	o.mu.Lock()
 	if !o.shut {
 		o.shut = true
-		_ = o.of.read(-o.size, -o.count.Objects, -o.count.Values) // what is given back is never too much
+		o.of.end(o)
 	}
 	o.mu.Unlock()
 	return o.ReadCloser.Close()
 }
 
+// end gives back what was read of an answer, but for a page of a list that may go on.
+func (b *Bounds) end(o *body) {
+	if o.list == "" {
+		_ = b.read(-o.size, -o.count.Objects, -o.count.Values) // what is given back is never too much
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pages == nil {
+		b.pages = map[string]page{}
+	}
+	was := b.pages[o.list]
+	b.pages[o.list] = page{was.size + o.size, was.parts + o.count.Objects, was.values + o.count.Values}
+}
+
 // Keep takes an object's content into account, in place of what it was before. An
 // error means that the object may not be kept.
 func (b *Bounds) Keep(key string, content map[string]any) error {
-	size := int64(len(key)) + sizeOf(content)
+	err := b.keep(key, int64(len(key))+sizeOf(content))
+	if err != nil && b.Over != nil {
+		b.Over(err)
+	}
+	return err
+}
+
+func (b *Bounds) keep(key string, size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if most := cmp.Or(b.Objects, maxObjects); b.kept+size-b.sizes[key] > most {
-		return fmt.Errorf("keep %s (%d bytes): the cluster has more than %d MiB of objects that are watched; look for namespaces and Liqo objects that are many or large", key, size, most>>20)
+		err := fmt.Errorf("keep %s (%d bytes): the cluster has more than %d MiB of objects that are watched; look for namespaces and Liqo objects that are many or large", key, size, most>>20)
+		b.over = cmp.Or(b.over, err)
+		return err
 	}
 	if b.sizes == nil {
 		b.sizes = map[string]int64{}

@@ -17,7 +17,10 @@ import (
 func TestAnswers_AreBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chunk, err := strings.Repeat("x", 64<<10), error(nil)
-		for n := 0; err == nil && (r.URL.Path == "/endless" || n < 1<<20); n += len(chunk) {
+		if r.URL.Path == "/events" {
+			chunk = `{"a":"` + chunk + `"}`
+		}
+		for n := 0; err == nil && (r.URL.Path != "/whole" || n < 1<<20); n += len(chunk) {
 			_, err = io.WriteString(w, chunk)
 		}
 	}))
@@ -64,7 +67,7 @@ func TestAnswers_AreBounded(t *testing.T) {
 	if failed != 1 {
 		t.Errorf("of three answers of 1 MiB that are open at once %d failed, want 1", failed)
 	}
-	watch := open("/endless?watch=true")
+	watch := open("/events?watch=true")
 	if _, err := io.CopyN(io.Discard, watch, 8<<20); err != nil {
 		t.Errorf("a watch: %v", err)
 	}

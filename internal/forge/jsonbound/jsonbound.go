@@ -14,8 +14,9 @@ import "io"
 
 // Counter counts what a text has, in as many pieces as it comes in. The zero value is ready.
 type Counter struct {
-	// Objects and Values of lists and objects so far; of the one that has begun where Frames.
-	Objects, Values int
+	// Objects and Values of lists and objects so far, and Bytes; of the one that has begun
+	// where Frames.
+	Objects, Values, Bytes int
 	// Frames: the text is a stream of objects, each counted by itself.
 	Frames bool
 
@@ -26,6 +27,7 @@ type Counter struct {
 // Count counts the next piece.
 func (c *Counter) Count(p []byte) {
 	for _, b := range p {
+		c.Bytes++
 		switch {
 		case c.escaped:
 			c.escaped = false
@@ -50,7 +52,7 @@ func (c *Counter) mark(b byte) {
 		c.Values++
 	case '}', ']':
 		if c.depth--; c.depth <= 0 && c.Frames {
-			c.depth, c.Objects, c.Values = 0, 0, 0
+			c.depth, c.Objects, c.Values, c.Bytes = 0, 0, 0, 0
 		}
 	}
 }

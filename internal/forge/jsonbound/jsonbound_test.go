@@ -50,11 +50,11 @@ func TestReader_StaysOver(t *testing.T) {
 func TestCounter_Frames(t *testing.T) {
 	c := Counter{Frames: true}
 	c.Count([]byte(strings.Repeat(`{"a":[{},{}]}`+"\n", 1000)))
-	if c.Objects != 0 || c.Values != 0 {
-		t.Errorf("%d objects, %d values", c.Objects, c.Values)
+	if c.Objects != 0 || c.Values != 0 || c.Bytes != 1 {
+		t.Errorf("%d objects, %d values, %d bytes", c.Objects, c.Values, c.Bytes)
 	}
 	c.Count([]byte(`]}]{"a":[{},{"}]}":{}`))
-	if c.Objects != 4 || c.Values != 2 {
-		t.Errorf("%d objects, %d values", c.Objects, c.Values)
+	if c.Objects != 4 || c.Values != 2 || c.Bytes != 18 {
+		t.Errorf("%d objects, %d values, %d bytes", c.Objects, c.Values, c.Bytes)
 	}
 }
