@@ -225,7 +225,7 @@ func (c *conn) synced() (bool, string) {
 		case failed && broken.at == inf.LastSyncResourceVersion() && (!inf.HasSynced() || c.clock.Now().Sub(broken.since) > watchPatience):
 			return false, fmt.Sprintf("list and watch %s: %v", kinds[k].gvr.Resource, explain(broken.err))
 		case !inf.HasSynced():
-			return false, stillReading
+			return false, c.bounds.Reading(stillReading, c.clock.Now())
 		}
 	}
 	return true, ""

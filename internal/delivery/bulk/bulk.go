@@ -43,6 +43,8 @@ const (
 	// maxWait is for how long a cluster may ask to be left alone: the library waits for as
 	// long as it is told.
 	maxWait = 10 * time.Second
+	// patience is for how long a cluster may send what is there before that is worth a word.
+	patience = 3 * time.Minute
 )
 
 // Bounds count what one connection holds. The zero value is ready.
@@ -61,6 +63,7 @@ type Bounds struct {
 	kept    int64
 	sizes   map[string]int64 // of kept objects
 	over    error            // of the first object that was not kept
+	since   time.Time        // of which what is there is being read
 }
 
 // page is what was read of a list's pages.
@@ -116,6 +119,20 @@ func (b *Bounds) Refused() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.over
+}
+
+// Reading is what there is to say of a cluster that has not sent all that is there: usual, and
+// after minutes of it what is wrong. A list has no other end than its server's.
+func (b *Bounds) Reading(usual string, now time.Time) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.since.IsZero() {
+		b.since = now
+	}
+	if now.Sub(b.since) < patience {
+		return usual
+	}
+	return fmt.Sprintf("the cluster has not sent all that is there since %s, and is not served until it has: look at what lists and watches of its API server wait for", b.since.UTC().Format(time.RFC3339))
 }
 
 // Wrap bounds the answers that a transport brings.
