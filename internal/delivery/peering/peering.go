@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
 // Life is how long a token is asked for; an API server may give less.
@@ -210,7 +211,8 @@ func (e *ends) stillGood(secret *corev1.Secret, account *corev1.ServiceAccount, 
 	if err != nil || !now.Before(renew) {
 		return time.Time{}, false
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[kubeconfigInSecret])
+	// The Secret is the consumer's to write: a file that it names would be read here.
+	config, err := access.SafeRESTConfig(secret.Data[kubeconfigInSecret])
 	if err != nil || config.Host != e.reach.Host || string(config.CAData) != string(e.reach.CAData) {
 		return time.Time{}, false
 	}
