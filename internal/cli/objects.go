@@ -11,8 +11,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
-// objects reads trees and files of a git repository. It is safe for concurrent
-// use; go-git's storage is not, hence the lock.
+// objects reads trees and files of a git repository, and holds each to its name, as git
+// does: a signature speaks for names alone, and go-git takes what stands in a clone as it is.
+// It is safe for concurrent use; go-git's storage is not, hence the lock.
 type objects struct {
 	mu      sync.Mutex
 	storage storer.EncodedObjectStorer
@@ -61,7 +62,14 @@ func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]by
 	if limit > 0 && enc.Size() > limit {
 		return nil, tree.ErrTooLarge
 	}
-	return gitobj.ReadObject(enc)
+	data, err := gitobj.ReadObject(enc)
+	if err != nil {
+		return nil, err
+	}
+	if is := (gitobj.Object{Type: kind, Data: data}).Hash(); is != h {
+		return nil, hinted(fmt.Errorf("read %s %s: what stands under that name is %s: this clone is damaged, or was changed by hand", kind, h.Short(), is.Short()), "see what git says of it (git fsck), and clone again")
+	}
+	return data, nil
 }
 
 // cutOff adds what to do to an error of what is missing, where the clone is shallow.

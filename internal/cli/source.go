@@ -249,11 +249,15 @@ func inputsDiffer(a, b tree.Tree) (bool, error) {
 
 // tree of a commit.
 func (s *source) tree(commit tree.Hash) (tree.Tree, error) {
-	c, err := s.repo.CommitObject(plumbing.Hash(commit))
+	raw, err := s.objects.Commit(commit)
+	if err != nil {
+		return tree.Tree{}, err
+	}
+	c, err := gitobj.ParseCommit(raw)
 	if err != nil {
 		return tree.Tree{}, fmt.Errorf("read commit %s: %w", commit.Short(), err)
 	}
-	return tree.Tree{Store: s.objects, Root: tree.Hash(c.TreeHash)}, nil
+	return tree.Tree{Store: s.objects, Root: c.Tree}, nil
 }
 
 // ledger is the tree in which the contracts stand: the configured branch as the
