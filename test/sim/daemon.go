@@ -217,7 +217,7 @@ func (d *daemon) bookRound(wait time.Duration) {
 	d.s.after(wait, d.awake(func() {
 		switch {
 		case !d.up || d.life != life || d.booking != booking:
-		case d.rounding: // it is in its push, within which another one stands still
+		case d.rounding: // it is in its push, within which another one is frozen
 			d.bookRound(100 * time.Millisecond)
 		default:
 			d.guarded(d.round)

@@ -41,7 +41,7 @@ const (
 	// but reads it first.
 	maxEvent = 16 << 20
 	// maxWait is for how long a cluster may ask to be left alone: the library waits for as
-	// long as it is told.
+	// long as an answer states.
 	maxWait = 10 * time.Second
 	// patience is for how long a cluster may send what is there before that is worth a word.
 	patience = 3 * time.Minute

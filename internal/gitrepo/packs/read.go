@@ -59,26 +59,6 @@ type pack struct {
 	big    *sync.Mutex // held by the one reader at a time that has much in memory
 }
 
-// turn is a reader's turn at having more than alone bytes of a chain in memory.
-type turn struct {
-	of    *sync.Mutex
-	taken bool
-}
-
-// take waits for the turn where what is to be made is so large.
-func (t *turn) take(bytes int64) {
-	if bytes > alone && !t.taken {
-		t.of.Lock()
-		t.taken = true
-	}
-}
-
-func (t *turn) done() {
-	if t.taken {
-		t.of.Unlock()
-	}
-}
-
 // raw is the header of the entry at an offset and its compressed body, which
 // lies in scratch if that may grow so large.
 func (p *pack) raw(offset int64, scratch *[]byte) (header, []byte, error) {

@@ -40,11 +40,31 @@ type resolver struct {
 // such.
 const alone = 16 << 20
 
+// turn is a chain's turn at having more than alone bytes in memory.
+type turn struct {
+	of    *sync.Mutex
+	taken bool
+}
+
+// take waits for the turn where so many bytes are to be in memory.
+func (t *turn) take(bytes int64) {
+	if bytes > alone && !t.taken {
+		t.of.Lock()
+		t.taken = true
+	}
+}
+
+func (t *turn) done() {
+	if t.taken {
+		t.of.Unlock()
+	}
+}
+
 // held is what one goroutine has in memory.
 type held struct {
 	r     *resolver
 	bytes int64
-	alone bool
+	turn  turn
 }
 
 // take takes room for an object, before it is made.
@@ -58,17 +78,8 @@ func (h *held) take(n int64) error {
 	if h.bytes += n; h.bytes > maxMade {
 		return fmt.Errorf("%w: what its deltas stand on has more than %d bytes", gitobj.ErrPackTooLarge, int64(maxMade))
 	}
-	if h.bytes > alone && !h.alone {
-		h.r.big.Lock()
-		h.alone = true
-	}
+	h.turn.take(h.bytes)
 	return nil
-}
-
-func (h *held) release() {
-	if h.alone {
-		h.r.big.Unlock()
-	}
 }
 
 // resolve names all deltas. A base outside the pack is an error: thin packs are
@@ -153,8 +164,8 @@ func (r *resolver) standingOn(e *entry) []*entry {
 func (r *resolver) from(base *entry) error {
 	f := inflaters.Get().(*inflater) //nolint:forcetypeassert // the pool's own
 	defer inflaters.Put(f)
-	h := held{r: r}
-	defer h.release()
+	h := held{r: r, turn: turn{of: &r.big}}
+	defer h.turn.done()
 	if err := h.take(base.size); err != nil {
 		return err
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 )
 
-// What a watch kept for a replica that stood still is not heard now: it may be as old as
+// What a watch kept for a replica that was frozen is no report of now: it may be as old as
 // the standstill. Whoever reports is heard from when what the replica writes since comes back.
 func TestHeldUp_OldWordsAreNotOfNow(t *testing.T) {
-	for name, looksFirst := range map[string]bool{"its watch is told first": false, "it looks first": true} {
+	for name, looksFirst := range map[string]bool{"its watch delivers first": false, "it looks first": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newReplicas(t, "a", "b")
 			a, b := r.all[0], r.all[1]
@@ -19,7 +19,7 @@ func TestHeldUp_OldWordsAreNotOfNow(t *testing.T) {
 			if got := b.state("paris"); got != model.Fresh {
 				t.Fatalf("at first paris is %s", got)
 			}
-			for range 20 { // b stands still, a hears paris for a while and stops
+			for range 20 { // b is frozen, a has reports of paris for a while and stops
 				r.now = r.now.Add(time.Second)
 				must(t, a.report("paris", 7, 1, nil))
 				a.api.Deliver(0)

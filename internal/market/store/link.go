@@ -117,7 +117,7 @@ func (l *link) wrong(beat int64, now time.Time, served bool, shares string) stri
 	case !l.synced:
 		return "it has not been read yet"
 	case l.seen < l.awake:
-		return "this replica stood still, and has not seen since what it writes: what it is told may be old"
+		return "this replica stood still, and has not seen since what it writes: what its watch shows may be old"
 	case l.unwritten != "":
 		return "it cannot be written: " + l.unwritten
 	case l.lags(beat, now):

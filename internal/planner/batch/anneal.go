@@ -34,20 +34,20 @@ func plain(x *ruins) bool {
 // anneal searches from the start as often as there are annealedRuins, and reports whether the
 // best is cheaper than the start.
 func anneal(x *ruins) bool {
-	start, best, cost := slices.Clone(x.seats), slices.Clone(x.seats), x.cost
-	first, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*timesOf(x)
+	start, first := slices.Clone(x.seats), x.cost
+	best, cost := start, first
+	forgives, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*timesOf(x)
 	x.regrets = true
 	for _, most := range annealedRuins {
 		x.become(start)
 		x.mostOut = most
-		x.search(times, func(n int, before, _ quantity.Micro) quantity.Micro { return before + cooled(first, n, times) })
+		x.search(times, func(n int, before, _ quantity.Micro) quantity.Micro { return before + cooled(forgives, n, times) })
 		if x.cost < cost {
 			cost, best = x.cost, slices.Clone(x.seats)
 		}
 	}
-	x.regrets = false
 	x.become(best)
-	return !slices.EqualFunc(start, best, sameState)
+	return cost < first
 }
 
 // cooled is what is forgiven in the n-th of so many ruins: half as much after each of

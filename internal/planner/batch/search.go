@@ -60,7 +60,7 @@ func (x *ruins) search(times int, allowed func(n int, before, least quantity.Mic
 func (x *ruins) become(then []state) {
 	var moved []int32
 	for i := range x.seats {
-		if at := int32(i); !sameState(x.seats[i], then[i]) { //nolint:gosec // their number
+		if at := int32(i); x.seats[i].at != then[i].at || !slices.Equal(x.seats[i].on, then[i].on) || !EqualParts(x.seats[i].parts, then[i].parts) { //nolint:gosec // their number
 			x.vacate(at)
 			moved = append(moved, at)
 		}
@@ -68,11 +68,6 @@ func (x *ruins) become(then []state) {
 	for _, i := range moved {
 		x.seated(i, then[i])
 	}
-}
-
-// sameState reports whether two places are one.
-func sameState(a, b state) bool {
-	return a.at == b.at && slices.Equal(a.on, b.on) && EqualParts(a.parts, b.parts)
 }
 
 // swap exchanges the places of those who were out with those they had.
