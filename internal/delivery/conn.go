@@ -28,6 +28,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/versions"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/watches"
 )
 
 // byUnit finds the objects of a contract, whose namespace is not known, byNode
@@ -53,6 +54,7 @@ type conn struct {
 	clientset kubernetes.Interface
 	informers map[kind]cache.SharedIndexInformer
 	bounds    bulk.Bounds
+	watches   watches.State
 	manager   string // of the fields that are applied
 	// foreign reports whether an object is another fleet's; nil: none is.
 	foreign func(*unstructured.Unstructured) bool
@@ -71,21 +73,7 @@ type conn struct {
 	written map[key]writtenObject
 	// writtenOf are the written objects of a kind that belong to a unit.
 	writtenOf map[key][]key
-	// watchErr is the newest error of a watch, by kind.
-	watchErr map[kind]watchError
 }
-
-// watchError is a watch that broke.
-type watchError struct {
-	err error
-	// since is when it broke first without coming back; at is the version it had seen by then.
-	since time.Time
-	at    string
-}
-
-// watchPatience is how long a broken watch may take to come back before what
-// it showed counts as stale: longer than a watch takes to notice a restart.
-const watchPatience = 30 * time.Second
 
 type writtenObject struct {
 	u  *unstructured.Unstructured
@@ -107,7 +95,7 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	c := &conn{
 		config: config, manager: fleets.Set{Fleet: o.Fleet}.Name(), timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
-		gvrs: map[kind]schema.GroupVersionResource{}, informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{}, watchErr: map[kind]watchError{},
+		gvrs: map[kind]schema.GroupVersionResource{}, informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{},
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -173,14 +161,7 @@ func (c *conn) informer(k kind, info kindInfo) cache.SharedIndexInformer {
 	_ = inf.SetTransform(c.bounds.Transform(string(k), trim))
 	_, _ = inf.AddEventHandler(c.bounds.Gone(string(k)))
 	_ = inf.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		seen := inf.LastSyncResourceVersion()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		broken := watchError{err, c.clock.Now(), seen}
-		if was, ok := c.watchErr[k]; ok && was.at == seen {
-			broken.since = was.since
-		}
-		c.watchErr[k] = broken
+		c.watches.Broke(info.gvr.Resource, inf.LastSyncResourceVersion(), explain(err), c.clock.Now())
 	})
 	return inf
 }
@@ -208,10 +189,6 @@ func trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// stillReading is why a cluster is not synced that has only just been
-// connected to. It passes.
-const stillReading = "reading what is there"
-
 // synced reports whether all caches hold what the cluster holds; if not, why.
 func (c *conn) synced() (bool, string) {
 	if err := c.bounds.Refused(); err != nil {
@@ -221,14 +198,8 @@ func (c *conn) synced() (bool, string) {
 		if kinds[k].extra {
 			continue
 		}
-		c.mu.Lock()
-		broken, failed := c.watchErr[k]
-		c.mu.Unlock()
-		switch {
-		case failed && broken.at == inf.LastSyncResourceVersion() && (!inf.HasSynced() || c.clock.Now().Sub(broken.since) > watchPatience):
-			return false, fmt.Sprintf("list and watch %s: %v", kinds[k].gvr.Resource, explain(broken.err))
-		case !inf.HasSynced():
-			return false, c.bounds.Reading(stillReading, c.clock.Now())
+		if why := c.watches.Stale(kinds[k].gvr.Resource, inf, c.clock.Now()); why != "" {
+			return false, why
 		}
 	}
 	return true, ""

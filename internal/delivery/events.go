@@ -37,10 +37,18 @@ func (w *worker) handler(c *conn, k kind) cache.ResourceEventHandler {
 	}
 }
 
+// maxMarks bounds the units that events have looked at: names may come and go without end while
+// nobody may write. A cluster that is within its bounds has fewer.
+const maxMarks = 100_000
+
 // lookAgain has the unit of an object looked at, and those that may wait for it.
 func (w *worker) lookAgain(live key) {
 	w.mu.Lock()
-	w.markLocked(live.unit())
+	if unit := live.unit(); len(w.dirty) < maxMarks {
+		w.markLocked(unit)
+	} else if _, ok := w.dirty[unit]; !ok {
+		w.loaded = 0 // everything is looked at
+	}
 	if live.unit().Kind == kindContract || live.Kind == kindOffloading || live.Kind == kindNamespace {
 		for unit := range w.waiting {
 			w.markLocked(unit)

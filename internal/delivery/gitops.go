@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
@@ -36,7 +35,7 @@ type gitops struct {
 
 	mu      sync.Mutex
 	failed  map[schema.GroupVersionResource]error // the newest error of a watch
-	settled map[types.UID]map[string]any          // the newest Ready condition that was no passing one
+	settled map[string]map[string]any             // the newest Ready condition that was no passing one, by name
 }
 
 // newGitops makes the watches of a mode; nil for modes without such a tool.
@@ -46,7 +45,7 @@ func newGitops(mode string, c *conn, news func()) *gitops {
 		return nil
 	}
 	g := &gitops{mode: mode, informers: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
-		failed: map[schema.GroupVersionResource]error{}, settled: map[types.UID]map[string]any{}}
+		failed: map[schema.GroupVersionResource]error{}, settled: map[string]map[string]any{}}
 	for _, resource := range watched {
 		inf := dynamicinformer.NewFilteredDynamicInformer(c.dynamic, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 		// None of these fails before the informer was started.
@@ -60,7 +59,7 @@ func newGitops(mode string, c *conn, news func()) *gitops {
 		})
 		_, _ = inf.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { g.settle(obj); news() },
-			UpdateFunc: func(_, obj any) { g.settle(obj); news() },
+			UpdateFunc: func(old, obj any) { g.renamed(old, obj); g.settle(obj); news() },
 			DeleteFunc: func(obj any) { g.forget(obj); news() },
 		})
 		g.informers[resource] = inf
@@ -84,7 +83,7 @@ func (g *gitops) settle(obj any) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.settled[u.GetUID()] = ready
+	g.settled[applier.Named(u)] = ready
 }
 
 func (g *gitops) forget(obj any) {
@@ -94,7 +93,16 @@ func (g *gitops) forget(obj any) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.settled, u.GetUID())
+		delete(g.settled, applier.Named(u))
+	}
+}
+
+// renamed forgets an object that has become another one's: what a cluster tells may be of any
+// kind each time.
+func (g *gitops) renamed(old, obj any) {
+	was, _ := old.(*unstructured.Unstructured)
+	if is, ok := obj.(*unstructured.Unstructured); ok && was != nil && applier.Named(was) != applier.Named(is) {
+		g.forget(was)
 	}
 }
 
@@ -102,7 +110,7 @@ func (g *gitops) forget(obj any) {
 func (g *gitops) ready(u *unstructured.Unstructured) map[string]any {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.settled[u.GetUID()]
+	return g.settled[applier.Named(u)]
 }
 
 // trimApplier leaves out the lists of all applied objects: there may be tens of

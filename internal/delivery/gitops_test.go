@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,8 +49,24 @@ func TestTroubleStaysWhileFluxTriesAgain(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", step.condition, got, step.want)
 		}
 	}
-	g.forget(cache.DeletedFinalStateUnknown{Obj: decode(t, "kind: Kustomization\nmetadata: {name: all, uid: one}\n")[0]})
+	g.forget(cache.DeletedFinalStateUnknown{Obj: decode(t, "kind: Kustomization\nmetadata: {name: all, namespace: flux-system}\n")[0]})
 	if len(g.settled) != 0 {
 		t.Errorf("an object that is gone is remembered: %v", g.settled)
+	}
+}
+
+// What is remembered is of an object's name: a cluster may tell another uid, and another kind,
+// with each event of it.
+func TestSettled_IsByName(t *testing.T) {
+	g := newGitops(Flux, &conn{}, func() {})
+	var was *unstructured.Unstructured
+	for i := range 100 {
+		u := decode(t, fmt.Sprintf("kind: K%d\nmetadata: {name: all, namespace: flux-system, uid: u%d}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n", i/50, i))[0]
+		g.renamed(was, u)
+		g.settle(u)
+		was = u
+	}
+	if len(g.settled) != 1 {
+		t.Errorf("%d conditions of one object are remembered", len(g.settled))
 	}
 }

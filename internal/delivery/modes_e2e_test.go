@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/watches"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
@@ -501,7 +502,7 @@ func testForbiddenWatch(t *testing.T, cluster *env.Cluster) {
 	if err := cluster.Restart(t.Context()); err != nil { // open watches are not checked again
 		t.Fatal(err)
 	}
-	clock.skip(2 * watchPatience)
+	clock.skip(2 * watches.Patience)
 	envtest.Eventually(t, "what is cached to be disbelieved", func(context.Context) bool {
 		clock.skip(time.Second)
 		all := flat(r.Observe())

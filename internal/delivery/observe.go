@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/watches"
 	"github.com/fleetbroker/fleetbroker/internal/manifests"
 )
 
@@ -49,7 +50,7 @@ func (w *worker) observe() map[string]v1alpha1.ConsumerObservation {
 	if c != nil && problem == "" && !reachable {
 		_, problem = c.synced()
 	}
-	if problem == notReachedYet || problem == stillReading { // it passes: nothing to tell
+	if problem == notReachedYet || problem == watches.Reading { // it passes: nothing to tell
 		problem = ""
 	}
 	blockers := w.blockers

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -282,5 +283,22 @@ func TestNotDelivered_IsLoggedOnce(t *testing.T) {
 	counted := w.status().Refused
 	if n := strings.Count(lines.String(), "msg=\"not delivered\""); n != 2 || strings.Count(lines.String(), first) != 1 || strings.Count(lines.String(), second) != 1 || counted != 0 {
 		t.Errorf("logged %d times, %d are left; want each once, and none left:\n%s", n, counted, lines)
+	}
+}
+
+// Names that come and go without end while nobody may write are not all remembered: then
+// everything is looked at again.
+func TestMarks_AreBounded(t *testing.T) {
+	w := newWorker("rome", &Options{Clock: clocktesting.NewFakeClock(time.Now()), Log: slog.New(slog.DiscardHandler)}, func() {})
+	w.loaded = 7
+	for i := range maxMarks + 10 {
+		w.lookAgain(key{Kind: kindNamespace, Name: fmt.Sprint("n", i)})
+	}
+	if len(w.dirty) != maxMarks || w.loaded != 0 {
+		t.Errorf("%d units are marked, %d is loaded", len(w.dirty), w.loaded)
+	}
+	w.loaded = 7
+	if w.lookAgain(key{Kind: kindNamespace, Name: "n0"}); w.loaded != 7 {
+		t.Error("everything is looked at for one that is marked")
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/applier"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/fleets"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/watches"
 )
 
 // Pauses after failures, of reaching a cluster and of changing it.
@@ -447,7 +448,7 @@ func (w *worker) status() Status {
 		s.Problem = ""
 	}
 	if w.conn != nil && s.Problem == "" {
-		if _, s.Problem = w.conn.synced(); s.Problem == stillReading {
+		if _, s.Problem = w.conn.synced(); s.Problem == watches.Reading {
 			s.Problem = ""
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,8 +44,9 @@ const (
 	// maxWait is for how long a cluster may ask to be left alone: the library waits for as
 	// long as an answer states.
 	maxWait = 10 * time.Second
-	// patience is for how long a cluster may send what is there before that is worth a word.
-	patience = 3 * time.Minute
+	// maxName is of an object's kind, namespace and name; Kubernetes takes 253 of a name and 63 of
+	// a namespace.
+	maxName = 512
 )
 
 // Bounds count what one connection holds. The zero value is ready.
@@ -59,11 +61,10 @@ type Bounds struct {
 	reading int64
 	parts   int
 	values  int
-	pages   map[string]page // of lists that go on, by path
+	pages   map[string]page // of lists that go on
 	kept    int64
 	sizes   map[string]int64 // of kept objects
 	over    error            // of the first object that was not kept
-	since   time.Time        // of which what is there is being read
 }
 
 // page is what was read of a list's pages.
@@ -85,11 +86,12 @@ func (b *Bounds) Answer(r *http.Request, answer *http.Response) {
 		return
 	}
 	query := r.URL.Query()
+	list := listOf(r.URL.Path, query)
 	o := &body{ReadCloser: answer.Body, of: b, count: jsonbound.Counter{Frames: query.Get("watch") != ""}, form: uncounted(answer.Header)}
 	if query.Get("continue") != "" {
-		o.list = r.URL.Path
+		o.list = list
 	} else {
-		b.begin(r.URL.Path)
+		b.begin(list)
 	}
 	answer.Body = o
 }
@@ -105,11 +107,16 @@ func uncounted(header http.Header) string {
 	return ""
 }
 
-// begin gives back the pages of the list that was read last at a path.
-func (b *Bounds) begin(path string) {
+// listOf names a list, whose pages differ by where they go on.
+func listOf(path string, query url.Values) string {
+	return path + "?" + url.Values{"labelSelector": query["labelSelector"], "fieldSelector": query["fieldSelector"]}.Encode()
+}
+
+// begin gives back the pages of a list as it was read last.
+func (b *Bounds) begin(list string) {
 	b.mu.Lock()
-	was := b.pages[path]
-	delete(b.pages, path)
+	was := b.pages[list]
+	delete(b.pages, list)
 	b.mu.Unlock()
 	_ = b.read(-was.size, -was.parts, -was.values) // what is given back is never too much
 }
@@ -119,20 +126,6 @@ func (b *Bounds) Refused() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.over
-}
-
-// Reading is what there is to say of a cluster that has not sent all that is there: usual, and
-// after minutes of it what is wrong. A list has no other end than its server's.
-func (b *Bounds) Reading(usual string, now time.Time) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.since.IsZero() {
-		b.since = now
-	}
-	if now.Sub(b.since) < patience {
-		return usual
-	}
-	return fmt.Sprintf("the cluster has not sent all that is there since %s, and is not served until it has: look at what lists and watches of its API server wait for", b.since.UTC().Format(time.RFC3339))
 }
 
 // Wrap bounds the answers that a transport brings.
@@ -233,6 +226,11 @@ func (b *Bounds) Keep(key string, content map[string]any) error {
 func (b *Bounds) keep(key string, size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(key) > maxName {
+		err := fmt.Errorf("keep %.64q...: its name has %d bytes, of which there may be %d", key, len(key), maxName)
+		b.over = cmp.Or(b.over, err)
+		return err
+	}
 	if most := cmp.Or(b.Objects, maxObjects); b.kept+size-b.sizes[key] > most {
 		err := fmt.Errorf("keep %s (%d bytes): the cluster has more than %d MiB of objects that are watched; look for namespaces and Liqo objects that are many or large", key, size, most>>20)
 		b.over = cmp.Or(b.over, err)

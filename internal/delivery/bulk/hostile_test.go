@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -173,6 +175,50 @@ func TestAnswers_OfFormsThatAreNotCounted(t *testing.T) {
 		lease, err := client.CoordinationV1().Leases("a").Get(t.Context(), "b", metav1.GetOptions{})
 		if err == nil || !strings.Contains(err.Error(), "though JSON was asked for") {
 			t.Errorf("%s: %d owners, %v", form, len(lease.OwnerReferences), err)
+		}
+	}
+}
+
+// A name that no API server of Kubernetes gives is not kept, and is not said whole.
+func TestNames_AreBounded(t *testing.T) {
+	b := &Bounds{}
+	keep := b.Transform("ResourceSlice", func(obj any) (any, error) { return obj, nil })
+	object := func(namespace, name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": namespace}}}
+	}
+	if _, err := keep(object(strings.Repeat("n", 63), strings.Repeat("x", 253))); err != nil {
+		t.Error(err)
+	}
+	for _, o := range []*unstructured.Unstructured{object("a", strings.Repeat("x", 1<<20)), object(strings.Repeat("n", 600), "b")} {
+		_, err := keep(o)
+		if err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), "bytes, of which there may be 512") {
+			t.Errorf("%d bytes: %.400v", len(o.GetName()+o.GetNamespace()), err)
+		}
+	}
+	if b.Refused() == nil {
+		t.Error("nobody says that something was not kept")
+	}
+}
+
+// Two lists of one path are two: the pages of one count until it is asked for from its start,
+// whatever is asked of the other.
+func TestPages_CountBySelector(t *testing.T) {
+	b := &Bounds{Answers: 1 << 20}
+	read := func(query string) error {
+		answer := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`"` + strings.Repeat("x", 300<<10) + `"`))}
+		b.Answer(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/namespaces?"+query, nil), answer)
+		_, err := io.Copy(io.Discard, answer.Body)
+		return errors.Join(err, answer.Body.Close())
+	}
+	for i, of := range []struct {
+		query string
+		taken bool
+	}{
+		{"labelSelector=a&limit=9", true}, {"labelSelector=a&continue=x", true}, {"labelSelector=a&continue=y", true}, {"labelSelector=b", true},
+		{"labelSelector=a&continue=z", true}, {"labelSelector=b&continue=z", false}, {"labelSelector=a", true}, {"labelSelector=a&continue=x", true},
+	} {
+		if err := read(of.query); of.taken != (err == nil) {
+			t.Errorf("request %d, %s: %v", i, of.query, err)
 		}
 	}
 }
