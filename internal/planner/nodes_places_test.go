@@ -11,6 +11,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
+	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -155,6 +157,60 @@ func TestPlaces_Bookings(t *testing.T) {
 	p := b.Round()
 	if d := Of(p, "vision/train"); d.Code != "BookingNotAllowed" || bookedOn(b, "train") != "" {
 		t.Errorf("%s %s on %q", d.Action, d.Code, bookedOn(b, "train"))
+	}
+}
+
+// A gang of which an edit asks for more, and for one rack, is in one rack afterwards: where it
+// was if that has room for all, else all of it goes to another, in one commit; where no rack
+// holds all of it the edit waits, and says so.
+func TestPlaces_AnEditKeepsAGangInOneRack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		free          []int64 // of a, b, a
+		before, after int32   // replicas of two GPUs
+		want          string  // racks
+		stay, queued  bool
+	}{
+		"its rack has room":          {[]int64{2, 4, 2}, 1, 2, "a", true, false},
+		"only another has":           {[]int64{2, 4, 0}, 1, 2, "b", false, false},
+		"none has":                   {[]int64{2, 2, 0}, 1, 2, "a", true, true},
+		"it was in two, one has":     {[]int64{2, 4, 0}, 2, 2, "b", false, false},
+		"it was in two, neither has": {[]int64{2, 2, 0}, 2, 2, "any", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").
+				Offer("paris/h100", onNodes(tt.free[:1]...), racks("a")).Intent("vision/train", Wants(2), times(1), perPod(1, ""))
+			b = settled(b)
+			b.Offer("paris/h100", onNodes(tt.free...), racks("a", "b", "a"))
+			if tt.before > 1 {
+				b.Offer("paris/h100", onNodes(tt.free[0], 2, 0), racks("a", "b", "a")).Intent("vision/train", Wants(2), times(tt.before), perPod(1, ""))
+				b = settled(b)
+				b.Offer("paris/h100", onNodes(tt.free...), racks("a", "b", "a"))
+			}
+			first := b.Contracts("vision/train")[0].Metadata.Name
+			if got := len(b.Contracts("vision/train")); got != int(tt.before) {
+				t.Fatalf("%d contracts before, want %d", got, tt.before)
+			}
+			b.Intent("vision/train", Wants(2), times(tt.after), perPod(1, ""), inRack("Required"))
+			if name == "only another has" { // what rules 23 decided comes out again
+				b.W.Rules = 23
+				if d := Of(b.Plan(), "vision/train"); d.Code != lifecycle.CodeInvariant {
+					t.Errorf("rules 23: %s %s", d.Action, d.Code)
+				}
+				b.W.Rules = 0
+			}
+			p := b.Round()
+			d := Of(p, "vision/train")
+			if queued := d.Action == planner.Queued; d.Code == lifecycle.CodeInvariant || queued != tt.queued || queued && !strings.Contains(d.Reason, "too little is free") && !strings.Contains(d.Reason, "has too few GPUs") {
+				t.Errorf("%s %s %q, want it to wait: %t", d.Action, d.Code, d.Reason, tt.queued)
+			}
+			if got := rackOf(b, "vision/train"); got != tt.want && tt.want != "any" {
+				t.Errorf("in %q, want %q\n%s", got, tt.want, describe(p))
+			}
+			if c := b.W.Ledger.Contract(first); tt.stay != (c != nil && c.Status.Phase.Charged()) {
+				t.Errorf("%s stays: %t, want %t", first, !tt.stay, tt.stay)
+			}
+			wantOnlyKeeps(t, b)
+		})
 	}
 }
 

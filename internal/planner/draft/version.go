@@ -200,4 +200,8 @@ const (
 	// RulesAnnealed: a batch of seats that have nothing in common but room is annealed (package
 	// batch).
 	RulesAnnealed = 24
+	// RulesEditsInDomain: what an edit leaves on its nodes is in the domain that its replicas
+	// share, where one offer has several: a gang that an edit sends to another rack goes there
+	// whole, where the plan's check refused it in each round (packages place and rules).
+	RulesEditsInDomain = 24
 )

@@ -276,5 +276,5 @@ func (r *Placer) obeys(j *draft.Job, q Request, c *v1alpha1.Contract, o *invento
 		return true
 	}
 	x := r.rulesFor(j, how, r.ClassFor(j, r.For(j, q, 1, c), 0), c.Spec.Intent.Replica, nil, c)
-	return x.Breaks(o) == ""
+	return x.Breaks(o) == "" && !x.Strays(&r.Draft, o, c, how.in.how == keepsOne)
 }
