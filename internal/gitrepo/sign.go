@@ -120,7 +120,7 @@ func (k Keys) SignerOf(raw []byte, now time.Time) (int, error) {
 	case c.Signature == "":
 		return 0, ErrNotSigned
 	case c.Ambiguous:
-		return 0, errors.New("its header repeats a field, or it has two signatures, so that its signature proves nothing")
+		return 0, errors.New("its header repeats a field or can be read in two ways, or it has two signatures or a NUL, so that its signature proves nothing")
 	}
 	i, err := k.find(gitobj.SignedPayload(raw), c.Signature, &packet.Config{Time: func() time.Time { return now }})
 	k.prove(raw, c.Signature, i, err)

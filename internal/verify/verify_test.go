@@ -116,7 +116,7 @@ func TestSignaturesThatProveNothing(t *testing.T) {
 		"somebody else's":           {h.add(spoofed, "eve"), "is not listed"},
 		"by no means, under a name": {h.add(spoofed, ""), "it is not signed"},
 		"two authors":               {h.store(twice, good.Tree), "repeats a field"},
-		"two signatures":            {h.store(two, good.Tree), "repeats a field, or it has two signatures"},
+		"two signatures":            {h.store(two, good.Tree), "repeats a field or can be read in two ways, or it has two signatures"},
 		"a parent more":             {h.store(parent, good.Tree), "its signature is not one over this commit"},
 	} {
 		t.Run(name, func(t *testing.T) {

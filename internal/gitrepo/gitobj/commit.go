@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +34,8 @@ type CommitData struct {
 	// Signature is the armored SSH or OpenPGP signature; empty for none.
 	Signature string
 	// Ambiguous tells that the header repeats a field that must stand once, has
-	// one that cannot be read, or carries several signatures. Programs disagree on what such a commit says
+	// one that cannot be read, or carries several signatures, or that there is a NUL, at
+	// which git ends a text. Programs disagree on what such a commit says
 	// (CVE-2026-45022 is one case), so its signature proves nothing.
 	Ambiguous bool
 }
@@ -106,6 +109,7 @@ func ParseCommit(raw []byte) (CommitData, error) {
 		c.Parents = append(c.Parents, p)
 	}
 	c.fields(lines)
+	c.Ambiguous = c.Ambiguous || bytes.IndexByte(raw, 0) >= 0
 	return c, nil
 }
 
@@ -137,6 +141,8 @@ func (c *CommitData) fields(lines []string) {
 			signatures++
 			c.Ambiguous = c.Ambiguous || c.Signature != "" || field != signatureHeader
 			c.Signature = value + "\n"
+		default: // git leaves each that begins so out of what is signed
+			c.Ambiguous = c.Ambiguous || strings.HasPrefix(field, signatureHeader)
 		}
 	}
 	for _, p := range []*Person{&c.Author, &c.Committer} {
@@ -177,7 +183,11 @@ func short(s string) string {
 	return s[:cut] + "…"
 }
 
-// parsePerson reads what it can of `Name <email> seconds zone`.
+// plainPerson is an author or committer as each program reads it: `git fsck` refuses others.
+var plainPerson = regexp.MustCompile(`^[^<>\n]*<[^<>\n]*> [0-9]+ [+-][0-9]{4}$`)
+
+// parsePerson reads what it can of `Name <email> seconds zone`. The error says why it may be
+// read otherwise.
 func parsePerson(s string) (Person, error) {
 	name, rest, ok1 := strings.Cut(s, "<")
 	end := strings.LastIndexByte(rest, '>')
@@ -187,7 +197,7 @@ func parsePerson(s string) (Person, error) {
 	p := Person{Name: short(strings.TrimSpace(name)), Email: short(rest[:end])}
 	fields := strings.Fields(rest[end+1:])
 	if len(fields) == 0 {
-		return p, nil
+		return p, fmt.Errorf("%q has no time", short(s))
 	}
 	sec, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil || sec < 0 || sec > maxTime {
@@ -198,6 +208,9 @@ func parsePerson(s string) (Person, error) {
 		if zone, err := time.Parse("-0700", fields[1]); err == nil {
 			p.When = p.When.In(zone.Location())
 		}
+	}
+	if !plainPerson.MatchString(s) {
+		return p, fmt.Errorf("%q has two readings", short(s))
 	}
 	return p, nil
 }
@@ -248,17 +261,24 @@ func WithTrailers(message string, lines []string) string {
 }
 
 // Trailers are the values of a trailer (`Key: value` lines of the last
-// paragraph), in order.
+// paragraph), in order. As for git, lines may end in CR LF, and a line of white space ends a
+// paragraph.
 func Trailers(message, key string) []string {
-	paragraphs := strings.Split(strings.TrimRight(message, "\n"), "\n\n")
-	if len(paragraphs) < 2 {
-		return nil
-	}
+	const space = " \t\r\n\v\f"
 	var out []string
-	for line := range strings.SplitSeq(paragraphs[len(paragraphs)-1], "\n") {
+	for rest := strings.TrimRight(message, space); ; {
+		start := strings.LastIndexByte(rest, '\n') + 1
+		line := strings.TrimRight(rest[start:], space)
+		switch {
+		case line == "":
+			slices.Reverse(out)
+			return out
+		case start == 0:
+			return nil // one paragraph: a subject
+		}
 		if k, v, ok := strings.Cut(line, ": "); ok && strings.EqualFold(k, key) {
 			out = append(out, v)
 		}
+		rest = rest[:start-1]
 	}
-	return out
 }

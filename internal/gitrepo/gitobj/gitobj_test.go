@@ -218,6 +218,35 @@ func TestCommitsThatDoNotParse(t *testing.T) {
 	}
 }
 
+// Trailers are found where git finds them, whoever's line ends the message has.
+func TestTrailers_AsGit(t *testing.T) {
+	dir := t.TempDir()
+	run := func(stdin string, args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("", "init", "-q")
+	empty := run("", "mktree")
+	for message, want := range map[string][]string{
+		"x\n\nLedger: a 1\n": {"a 1"}, "x\r\n\r\nLedger: a 1\r\n": {"a 1"}, "x\n \t\nLedger: a 1": {"a 1"}, "x\n\nledger: a 1 \nLEDGER: a 2\n\n \n": {"a 1", "a 2"},
+		"x\n\nLedger: a 1\n\nwords\n": nil, "Ledger: a 1\n": nil, "x\n\nLedgers: a 1\n": nil, "x\n\nLedger: a 1\nRenderer: 2\nLedger: a 2\n": {"a 1", "a 2"},
+	} {
+		if got := gitobj.Trailers(message, "Ledger"); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+		raw := "tree " + empty + "\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\n" + message
+		commit := run(raw, "hash-object", "-t", "commit", "-w", "--stdin")
+		if is := run("", "log", "-1", "--format=%(trailers:key=Ledger,valueonly,separator=%x2C)", commit); is != strings.Join(want, ",") {
+			t.Errorf("%q: git finds %q, want %q", message, is, want)
+		}
+	}
+}
+
 func TestPackRoundTrip(t *testing.T) {
 	set := gitobj.Set{}
 	// A size's bytes in an entry's header: four bits, then seven each.

@@ -10,7 +10,7 @@ import (
 func FuzzTrailers(f *testing.F) {
 	for _, s := range []string{
 		"place\n\nLedger: ledger 7\nFleet: x\n", "x\nLedger: ledger 99", "x\r\n\r\nLedger: a\r\n", "Ledger: a", "\n\n\nLedger:", "x\n\nLedger: a\n\nLedger: b\n",
-		"x\n\nLedger: a\n continued\n", "\xff\x00\n\nLedger: \x1b[2J\n", strings.Repeat("Ledger: x\n", 1000),
+		"x\n\nLedger: a\n continued\n", "x\n \t\nLedger: a\v\r\n\r\n", "\xff\x00\n\nLedger: \x1b[2J\n", strings.Repeat("Ledger: x\n", 1000),
 	} {
 		f.Add(s)
 	}
