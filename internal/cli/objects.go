@@ -8,6 +8,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/cli/clonedir"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
@@ -18,6 +19,10 @@ type objects struct {
 	mu      sync.Mutex
 	storage storer.EncodedObjectStorer
 }
+
+// mostObject bounds one object that is read whole, in bytes; the largest directory or file
+// that a daemon reads has half of it.
+const mostObject = 256 << 20
 
 // Dir implements tree.Store.
 func (o *objects) Dir(h tree.Hash) ([]tree.Entry, error) {
@@ -59,7 +64,7 @@ func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]by
 	if err != nil {
 		return nil, o.cutOff(fmt.Errorf("read %s %s: %w", kind, h.Short(), err))
 	}
-	if limit > 0 && enc.Size() > limit {
+	if limit > 0 && enc.Size() > limit || enc.Size() > mostObject {
 		return nil, tree.ErrTooLarge
 	}
 	data, err := gitobj.ReadObject(enc)
@@ -72,12 +77,16 @@ func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]by
 	return data, nil
 }
 
-// cutOff adds what to do to an error of what is missing, where the clone is shallow.
+// cutOff adds what to do to an error of what is missing, where the clone is shallow or
+// borrows from another.
 func (o *objects) cutOff(err error) error {
 	if s, ok := o.storage.(storer.ShallowStorer); ok {
 		if cut, serr := s.Shallow(); serr == nil && len(cut) > 0 {
 			return hinted(err, "this clone is shallow: its history is cut off. Fetch the rest: git fetch --unshallow (in CI: fetch-depth: 0, or GIT_DEPTH: 0)")
 		}
+	}
+	if clonedir.Borrows(o.storage) {
+		return hinted(err, "this clone borrows objects from another (objects/info/alternates), which is not read. Copy them in: git repack -a -d && rm .git/objects/info/alternates")
 	}
 	return err
 }

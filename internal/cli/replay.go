@@ -136,7 +136,7 @@ func (s *source) published(ctx context.Context, auth gitrepo.Auth, when time.Tim
 			return gitrepo.PublishedIn(s.objects), nil
 		}
 		remotes, err := s.repo.Remotes()
-		if err != nil || len(remotes) == 0 {
+		if err != nil || len(remotes) == 0 || len(remotes[0].Config().URLs) == 0 {
 			return gitrepo.Published{}, fmt.Errorf("%s: %w", gitrepo.MarketDay(when), gitrepo.ErrPruned)
 		}
 		url = remotes[0].Config().URLs[0]

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/cli/clonedir"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -151,7 +152,7 @@ func openDir(dir string) (*source, error) {
 		return nil, err
 	}
 	s := &source{where: dir, inputs: inputs}
-	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	repo, err := clonedir.Open(dir)
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return s, nil
 	}
@@ -249,15 +250,22 @@ func inputsDiffer(a, b tree.Tree) (bool, error) {
 
 // tree of a commit.
 func (s *source) tree(commit tree.Hash) (tree.Tree, error) {
-	raw, err := s.objects.Commit(commit)
+	c, _, err := s.commitAt(commit)
 	if err != nil {
 		return tree.Tree{}, err
 	}
-	c, err := gitobj.ParseCommit(raw)
-	if err != nil {
-		return tree.Tree{}, fmt.Errorf("read commit %s: %w", commit.Short(), err)
-	}
 	return tree.Tree{Store: s.objects, Root: c.Tree}, nil
+}
+
+// commitAt is a commit, and its body as it is stored.
+func (s *source) commitAt(h tree.Hash) (c gitobj.CommitData, raw []byte, err error) {
+	if raw, err = s.objects.Commit(h); err != nil {
+		return c, nil, err
+	}
+	if c, err = gitobj.ParseCommit(raw); err != nil {
+		return c, nil, fmt.Errorf("read commit %s: %w", h.Short(), err)
+	}
+	return c, raw, nil
 }
 
 // ledger is the tree in which the contracts stand: the configured branch as the

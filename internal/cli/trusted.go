@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -51,7 +51,7 @@ func (g *gathered) trusted(ctx context.Context) trusted {
 		if err != nil {
 			continue
 		}
-		c, err := g.src.repo.CommitObject(*h)
+		c, raw, err := g.src.commitAt(tree.Hash(*h))
 		if err != nil {
 			return out
 		}
@@ -61,9 +61,9 @@ func (g *gathered) trusted(ctx context.Context) trusted {
 		}
 		_, number, _ := strings.Cut(t.Trailer(gitrepo.LedgerTrailer), " ")
 		seq, _ := strconv.ParseUint(number, 10, 63)
-		out.Ledger = &ledgerTrust{Commit: c.Hash.String(), Fleet: t.Trailer(gitrepo.FleetTrailer), Sequence: seq}
-		if c.PGPSignature != "" {
-			out.Ledger.judge(ctx, g, c)
+		out.Ledger = &ledgerTrust{Commit: h.String(), Fleet: t.Trailer(gitrepo.FleetTrailer), Sequence: seq}
+		if c.Signature != "" {
+			out.Ledger.judge(ctx, g, tree.Hash(*h), raw, c.Committer.When)
 		}
 		return out
 	}
@@ -71,7 +71,7 @@ func (g *gathered) trusted(ctx context.Context) trusted {
 }
 
 // judge finds out by whose key the commit is signed.
-func (t *ledgerTrust) judge(ctx context.Context, g *gathered, c *object.Commit) {
+func (t *ledgerTrust) judge(ctx context.Context, g *gathered, h tree.Hash, raw []byte, when time.Time) {
 	root := g.src.root
 	switch {
 	case root == nil:
@@ -86,15 +86,11 @@ func (t *ledgerTrust) judge(ctx context.Context, g *gathered, c *object.Commit) 
 		chain = nil // nobody of the root has signed what names them
 	}
 	keys, err := gitrepo.NewKeys(root.Ledger(chain))
-	var raw []byte
-	if err == nil {
-		raw, err = g.src.objects.Commit(tree.Hash(c.Hash))
-	}
 	if err != nil {
 		t.Why = "signature not judged: " + err.Error()
 		return
 	}
-	by, err := keys.SignedCommit(tree.Hash(c.Hash), raw, c.Committer.When, func(a, b tree.Hash) (bool, error) { return audit.Holds(ctx, g.src.objects, b, a) })
+	by, err := keys.SignedCommit(h, raw, when, func(a, b tree.Hash) (bool, error) { return audit.Holds(ctx, g.src.objects, b, a) })
 	if err != nil {
 		t.Why = "signed by NO key of the trust root: " + err.Error()
 		return

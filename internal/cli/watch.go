@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/spf13/cobra"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
@@ -47,7 +46,7 @@ func (s *source) seen(branch string) ledgerSeen {
 		out.remote = s.remote()
 	}
 	if head, found := s.branchHead(branch); found {
-		if c, err := s.repo.CommitObject(plumbing.Hash(head)); err == nil {
+		if c, _, err := s.commitAt(head); err == nil {
 			out.commit, out.at = head, c.Committer.When
 		}
 	}
