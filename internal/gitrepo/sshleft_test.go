@@ -19,7 +19,7 @@ import (
 
 // serveSSHAs serves each connection as a host does that harms who asks it, and reports each
 // one that was closed.
-func serveSSHAs(t *testing.T, serve func(*ssh.ServerConn, <-chan ssh.NewChannel)) (auth gitrepo.Auth, url string, closed <-chan struct{}) {
+func serveSSHAs(t *testing.T, serve func(*ssh.ServerConn, <-chan ssh.NewChannel), set ...func(*ssh.ServerConfig)) (auth gitrepo.Auth, url string, closed <-chan struct{}) {
 	t.Helper()
 	t.Setenv("SSH_AUTH_SOCK", "")
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -32,6 +32,9 @@ func serveSSHAs(t *testing.T, serve func(*ssh.ServerConn, <-chan ssh.NewChannel)
 	}
 	cfg := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }}
 	cfg.AddHostKey(host)
+	for _, set := range set {
+		set(cfg)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

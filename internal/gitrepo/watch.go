@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,6 +24,7 @@ const (
 	defaultSlow       = 5 * time.Minute
 	slowBytes         = 64 << 10
 	defaultWords      = 32 << 20 // some 400,000 refs
+	besidePack        = 32 << 20 // what ssh takes in before it is read, too
 	defaultLimit      = 10 * time.Minute
 	defaultCloneLimit = time.Hour
 )
@@ -50,7 +50,8 @@ type watch struct {
 
 	mu     sync.Mutex
 	busy   bool          // what was read is being worked on
-	words  int64         // that may still come before the pack; they are kept in memory
+	words  int64         // that may still come before the pack, and next to it
+	packed bool          // the pack has begun
 	bytes  int64         // within the window
 	quiet  time.Duration // waited since the last byte, up to since
 	window time.Duration // waited within the window, up to since
@@ -150,7 +151,11 @@ func (w *watch) heard(n int) {
 	defer w.mu.Unlock()
 	if w.words -= int64(n); w.words < 0 && !w.done {
 		w.done = true
-		w.cancel(&StalledError{"it sends more refs or words than are taken (git ls-remote lists them: delete those that are not needed, and bound who may make them)"})
+		why := "it sends more refs or words than are taken (git ls-remote lists them: delete those that are not needed, and bound who may make them)"
+		if w.packed {
+			why = fmt.Sprintf("it sends %d bytes more than twice its pack", besidePack)
+		}
+		w.cancel(&StalledError{why})
 	}
 }
 
@@ -159,7 +164,9 @@ func (w *watch) heard(n int) {
 func (w *watch) work(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.words = math.MaxInt64
+	if !w.packed {
+		w.packed, w.words = true, besidePack
+	}
 	w.pass(time.Now())
 	if w.busy = on; !w.done {
 		w.timer.Reset(w.next())
@@ -206,7 +213,17 @@ type sink struct {
 func (s sink) Read(p []byte) (int, error) {
 	s.w.work(false)
 	defer s.w.work(true)
-	return s.from.Read(p)
+	n, err := s.from.Read(p)
+	s.w.took(n)
+	return n, err
+}
+
+// took lets as much of a connection's own come as there was of the pack: requests and keys
+// that ssh sends next to it are nobody's to bound.
+func (w *watch) took(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.words += 2 * int64(n)
 }
 
 // metering counts what a round trip of http sends and gets.
