@@ -211,7 +211,10 @@ func parserProblem(src Source, err error) Problem {
 			return Problem{src.Line + o.line, o.column, fmt.Sprintf("the YAML cannot be read: the %q that opens here is not closed, or a comma is missing in it", string(o.bracket))}
 		}
 	}
-	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2]}
+	if p, ok := misread(src.Text, m[2], line); ok {
+		return Problem{src.Line + p.Line, p.Column, "the YAML cannot be read: " + p.Message}
+	}
+	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2] + "; see its indentation, colons and quotes"}
 }
 
 // conflicted is the first line, from 0, that git marks as a conflict.
