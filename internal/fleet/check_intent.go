@@ -130,7 +130,7 @@ func (c *checker) replicas(s *v1alpha1.IntentSpec) {
 	case r.Range && (r.Min < 0 || r.Max < 1 || r.Max < r.Min):
 		c.errorf(p, "BadValue", "spec.replicas: {min: %d, max: %d} is not a range of at least one replica", r.Min, r.Max)
 	case !r.Range && r.Min < 0:
-		c.errorf(p, "BadValue", "spec.replicas: %d is negative", r.Min)
+		c.errorf(p, "BadValue", "spec.replicas: %d is negative; write 1 or more", r.Min)
 	case r == v1alpha1.Replicas{} && c.doc != nil && c.doc.Text("spec", "replicas") == "0":
 		c.errorf(p, "BadValue", "spec.replicas: 0 asks for nothing; write suspend: true to release what the intent holds")
 	}
@@ -156,7 +156,7 @@ func (c *checker) request(p place, r v1alpha1.ResourceRequest) {
 	}
 	p = p.in("gpu")
 	if g.Count < 0 {
-		c.errorf(p.in("count"), "BadValue", "%s: %d is negative", p.in("count"), g.Count)
+		c.errorf(p.in("count"), "BadValue", "%s: %d is negative; write 1 or more", p.in("count"), g.Count)
 	}
 	if g.Share != nil {
 		if g.Count > 0 {
@@ -500,6 +500,6 @@ func (c *checker) secret(p place, r v1alpha1.SecretKeyRef) {
 // money says where an amount is negative.
 func (c *checker) notNegative(p place, d v1alpha1.Decimal) {
 	if d.Sign() < 0 {
-		c.errorf(p, "BadValue", "%s: %s is negative", p, fmt.Sprint(d))
+		c.errorf(p, "BadValue", "%s: %s is negative; write 0 or more", p, fmt.Sprint(d))
 	}
 }

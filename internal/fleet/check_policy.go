@@ -258,6 +258,9 @@ func checkTenant(c *checker, t *v1alpha1.Tenant) {
 		if q.GPU != nil {
 			c.within(p.in("gpu"), *q.GPU, 0, noMost)
 		}
+		if q.Contracts != nil {
+			c.within(p.in("contracts"), *q.Contracts, 0, noMost)
+		}
 		for _, m := range sortedKeys(q.ByModel) {
 			c.within(p.in("byModel", m), q.ByModel[m], 0, noMost)
 			c.model(p.in("byModel", m), m)

@@ -64,6 +64,7 @@ func TestWrongValuesOfPolicies(t *testing.T) {
 		{"tenant", "{consumers: [rome], providers: {deny: [pari]}}", `there is no cluster pari (did you mean "paris"?)`},
 		{"tenant", "{consumers: [rome], namespaces: [kube-system]}", "is never offloaded"},
 		{"tenant", "{consumers: [rome], quota: {gpu: -1}}", "spec.quota.gpu: -1 is less than 0"},
+		{"tenant", "{consumers: [rome], quota: {contracts: -1}}", "spec.quota.contracts: -1 is less than 0"},
 		{"tenant", "{consumers: [rome], quota: {cpu: \"-3\"}}", `spec.quota.cpu: "-3" is not a quantity`},
 		{"tenant", "{consumers: [rome], quota: {cpu: \"4611686018427388\"}}", `spec.quota.cpu: "4611686018427388" is too large; write one that can be counted, or leave it out`},
 		{"tenant", "{consumers: [rome], quota: {memory: 64}}", "spec.quota.memory: 64 is 64 bytes; write 64Gi"},

@@ -223,6 +223,26 @@ func TestNotify(t *testing.T) {
 	}
 }
 
+// A document whose name does not end in .yaml is not read, and a warning says so.
+func TestFilesUnderOtherNamesAreNamed(t *testing.T) {
+	r := NewReader()
+	for name, want := range map[string]string{
+		"intents/vision/b.json":     "warning intents/vision/b.json:1:1: the file is not read: documents are named *.yaml; rename it to b.yaml",
+		"intents/vision/sub/b.YAML": "warning intents/vision/sub/b.YAML:1:1: the file is not read: documents are named *.yaml; rename it to b.yaml",
+		"intents/b.yaml.txt":        "warning intents/b.yaml.txt:1:1: the file is not read: documents are named *.yaml; rename it to b.yaml",
+		"clusters/milan.Yml":        "warning clusters/milan.Yml:1:1: the file is not read: documents are named *.yaml; rename it to milan.yaml",
+		"intents/vision/README.md":  "",
+	} {
+		f := read(t, r, base().with(name, intent("vision", "b", "resources: {cpu: 1}")), nil)
+		if got := strings.Join(diagnostics(f), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		if len(f.Frozen) > 0 || !slices.Equal(names(f), []string{"vision/a"}) {
+			t.Errorf("%s: frozen %v, intents %v", name, f.Frozen, names(f))
+		}
+	}
+}
+
 // What cannot be read freezes what it named, and nobody else.
 func TestUnreadableFilesFreeze(t *testing.T) {
 	for name, tc := range map[string]struct {

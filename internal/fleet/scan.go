@@ -92,6 +92,8 @@ func (s *scanner) scan(prev *dir, p string, h tree.Hash, sec section, kustomized
 			if d.subs[i], err = s.scan(prevSub, name, e.Hash, sec, kustomized); err != nil {
 				return nil, err
 			}
+		case !kustomized && naming.Misnamed(e.Name) != "":
+			d.refused = append(d.refused, Diagnostic{File: name, Line: 1, Column: 1, Severity: Warning, Code: "Misnamed", Message: fmt.Sprintf("the file is not read: documents are named *.yaml; rename it to %s", naming.Misnamed(e.Name))})
 		case kustomized || !isYAML(e.Name):
 		default:
 			d.files[i] = s.file(name, e.Hash, sec)

@@ -256,7 +256,7 @@ func (s *shape) want() string {
 func reason(err error) string {
 	var te *json.UnmarshalTypeError
 	if errors.As(err, &te) {
-		return te.Value + " is out of range"
+		return te.Value + " is out of range; write a smaller one"
 	}
 	return clip(strings.TrimPrefix(err.Error(), "json: "))
 }

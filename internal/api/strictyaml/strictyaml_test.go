@@ -69,7 +69,7 @@ func TestProblems(t *testing.T) {
 		"missing within a list": {"spec:\n  resources: {cpu: 1}\n  placement: {spread: [{maxSkew: 1}]}\n", []string{`6:24: spec.placement.spread[0].by is missing`}},
 		"tag":                   {"spec:\n  resources: !!binary aGk=\n", []string{`5:14: spec.resources has the tag !!binary`}},
 		"label without value":   {"spec:\n  resources: {cpu: 1}\n  placement:\n    labels:\n      a:\n", []string{`8:9: spec.placement.labels.a has no value`}},
-		"out of range":          {"spec:\n  resources: {cpu: 1}\n  priority: 99999999999\n", []string{`6:13: spec.priority: number 99999999999 is out of range`}},
+		"out of range":          {"spec:\n  resources: {cpu: 1}\n  priority: 99999999999\n", []string{`6:13: spec.priority: number 99999999999 is out of range; write a smaller one`}},
 		"replicas":              {"spec:\n  resources: {cpu: 1}\n  replicas: {min: 1}\n", []string{`6:13: spec.replicas.max is missing`}},
 		"boolean key":           {"spec:\n  resources: {cpu: 1}\n  placement: {labels: {on: x}}\n", []string{`6:24: the key on is a boolean or null`}},
 	} {
