@@ -58,7 +58,7 @@ func ReadWitness(from io.Reader) (*Witness, error) {
 	d.DisallowUnknownFields()
 	w := &Witness{}
 	if err := d.Decode(w); err != nil {
-		return nil, fmt.Errorf("read the witness: %w", err)
+		return nil, fmt.Errorf("read the witness: it is no file of audit export: %w", err)
 	}
 	if d.More() {
 		return nil, errors.New("read the witness: something follows it")

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/statefile"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/audit/remedies"
 	"github.com/fleetbroker/fleetbroker/internal/cli/outfile"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
@@ -93,7 +94,7 @@ func (f *auditFlags) options(src *source, opts *audit.Options) (err error) {
 	}
 	if f.from != "" {
 		if opts.From, err = src.named(f.from); err != nil {
-			return hinted(fmt.Errorf("--from: %w", err), "name a commit of the ledger: git log "+opts.Branch)
+			return hinted(fmt.Errorf("--from: %w", err), "name a commit of the ledger: git log "+opts.Ledger.Short())
 		}
 	}
 	for _, text := range f.accepted {
@@ -210,7 +211,7 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 	if o.witness != "" {
 		w, werr := readWitness(o.witness)
 		if werr != nil {
-			return fmt.Errorf("--witness %s: %w", o.witness, werr)
+			return hinted(fmt.Errorf("--witness %s: %w", o.witness, werr), "name the file that was written: fleetbroker audit export -o FILE")
 		}
 		opts.Witness = w
 	}
@@ -229,6 +230,9 @@ func verifyRun(ctx context.Context, o *verifyOptions) error {
 	if open := rep.Open(o.undone...); len(open) > 0 {
 		if !slices.ContainsFunc(open, func(v audit.Violation) bool { return v.Undone == "" }) {
 			fmt.Fprintln(o.streams.Err, "hint: the daemon has undone it, and the ledger follows again; when somebody has looked at it: --accept-undone "+open[0].Commit)
+		}
+		for _, line := range remedies.Of(open, opts.Root) {
+			fmt.Fprintln(o.streams.Err, "hint: "+line)
 		}
 		if f.Policy.WriteBack.Mode == "pull-request" && len(opts.Offers) == 0 {
 			fmt.Fprintln(o.streams.Err, "hint: a squash of the daemon's pull request is known by the pull request's head: git fetch origin '+refs/pull/*/head:refs/pull/*/head' (GitLab: refs/merge-requests)")
@@ -322,6 +326,9 @@ func unjudged(rep *audit.Report) string {
 func noKey(root *trust.Root) string {
 	if root != nil && !root.Signed() {
 		return root.File + " says unsigned: true, and the repository names no key; take that line out of a copy of the file to have them judged"
+	}
+	if root != nil {
+		return "they are by no key that is in force in " + root.File + ", and the repository names no key"
 	}
 	return "neither --trust-root nor the repository names a key to judge them by"
 }
@@ -455,6 +462,9 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 		return fmt.Errorf("export the head: %w", err)
 	}
 	fmt.Fprintf(o.streams.Err, "wrote %s\n", o.output)
+	if w.Commit != rep.Head {
+		fmt.Fprintf(o.streams.Err, "witness  %s, number %d: the newest commit of the daemon's\n", w.Commit, w.Seq)
+	}
 	return printHeld(&verifyOptions{}, o.streams.Err, &rep, opts.Root)
 }
 

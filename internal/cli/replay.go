@@ -73,16 +73,17 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return err
 	}
-	branch := f.Policy.WriteBack.Branch
 	if err := src.sayUnverified(ctx, f, o.streams); err != nil {
 		return err
 	}
-	if _, err := src.heads(f); err != nil {
+	h, err := src.heads(f)
+	if err != nil {
 		return err
 	}
+	head := h.ledger.Short()
 	commit, err := src.named(o.args[0])
 	if err != nil {
-		return hinted(err, "name a commit of the ledger: git log "+branch)
+		return hinted(err, "name a commit of the ledger: git log "+head)
 	}
 	var decided time.Time
 	r := replay.Replayer{History: src.objects, Root: src.root, Published: func(ctx context.Context, when time.Time) (gitrepo.Published, error) {
@@ -93,7 +94,7 @@ func replayRun(ctx context.Context, o *replayOptions) error {
 	switch {
 	case errors.Is(err, replay.ErrNoDecision):
 		return hinted(err, "it notes what was seen, or was made before decisions were recorded: those that can be made again have a trailer "+replay.Trailer+
-			" (git log --grep '^"+replay.Trailer+": ' "+branch+")")
+			" (git log --grep '^"+replay.Trailer+": ' "+head+")")
 	case errors.Is(err, gitrepo.ErrPruned):
 		return notThere(err, decided, f.Policy.Retention.Market.Duration, o.streams.Now())
 	case err != nil:
