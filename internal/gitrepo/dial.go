@@ -167,9 +167,9 @@ func (d *dialed) Fetch(ctx context.Context, choose func(map[string]tree.Hash) (w
 		if err != nil {
 			return err
 		}
-		w.work(true)
+		w.work(true, 0)
 		err = take(sink{upload.Demux(req.Capabilities, resp), w})
-		w.work(false)
+		w.work(false, 0)
 		if cerr := resp.Close(); err == nil {
 			err = cerr
 		}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/proxy"
 
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/allowance"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/guard"
 )
 
@@ -24,7 +25,6 @@ const (
 	defaultSlow       = 5 * time.Minute
 	slowBytes         = 64 << 10
 	defaultWords      = 32 << 20 // some 400,000 refs
-	besidePack        = 32 << 20 // what ssh takes in before it is read, too
 	defaultLimit      = 10 * time.Minute
 	defaultCloneLimit = time.Hour
 )
@@ -49,9 +49,8 @@ type watch struct {
 	guard      func(netip.Addr) error
 
 	mu     sync.Mutex
-	busy   bool          // what was read is being worked on
-	words  int64         // that may still come before the pack, and next to it
-	packed bool          // the pack has begun
+	busy   bool // what was read is being worked on
+	left   allowance.Left
 	bytes  int64         // within the window
 	quiet  time.Duration // waited since the last byte, up to since
 	window time.Duration // waited within the window, up to since
@@ -71,7 +70,7 @@ func (a Auth) watched(ctx context.Context) (context.Context, *watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := time.Now()
 	w := &watch{
-		guard: a.Guard, words: cmp.Or(a.Words, defaultWords), idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
+		guard: a.Guard, left: allowance.Left{Words: cmp.Or(a.Words, defaultWords)}, idle: cmp.Or(a.Idle, defaultIdle), slow: cmp.Or(a.Slow, defaultSlow), cancel: cancel, since: now,
 		limit: cmp.Or(a.Limit, defaultLimit), clone: cmp.Or(a.CloneLimit, defaultCloneLimit),
 	}
 	w.end = now.Add(w.limit)
@@ -139,8 +138,7 @@ func (w *watch) progress(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pass(time.Now())
-	w.quiet = 0
-	w.bytes += int64(n)
+	w.quiet, w.bytes = 0, w.bytes+int64(n)
 }
 
 func (w *watch) heard(n int) {
@@ -149,24 +147,18 @@ func (w *watch) heard(n int) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.words -= int64(n); w.words < 0 && !w.done {
+	if why := w.left.Heard(n); why != "" && !w.done {
 		w.done = true
-		why := "it sends more refs or words than are taken (git ls-remote lists them: delete those that are not needed, and bound who may make them)"
-		if w.packed {
-			why = fmt.Sprintf("it sends %d bytes more than twice its pack", besidePack)
-		}
 		w.cancel(&StalledError{why})
 	}
 }
 
 // work says whether what was read is being worked on: then nobody waits for the
-// remote. From then on it sends a pack, which who takes it in bounds.
-func (w *watch) work(on bool) {
+// remote. From then on it sends a pack, of which so many bytes were taken.
+func (w *watch) work(on bool, took int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.packed {
-		w.packed, w.words = true, besidePack
-	}
+	w.left.Pack(took)
 	w.pass(time.Now())
 	if w.busy = on; !w.done {
 		w.timer.Reset(w.next())
@@ -211,19 +203,10 @@ type sink struct {
 
 // Read implements io.Reader.
 func (s sink) Read(p []byte) (int, error) {
-	s.w.work(false)
-	defer s.w.work(true)
+	s.w.work(false, 0)
 	n, err := s.from.Read(p)
-	s.w.took(n)
+	s.w.work(true, n)
 	return n, err
-}
-
-// took lets as much of a connection's own come as there was of the pack: requests and keys
-// that ssh sends next to it are nobody's to bound.
-func (w *watch) took(n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.words += 2 * int64(n)
 }
 
 // metering counts what a round trip of http sends and gets.

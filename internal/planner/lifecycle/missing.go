@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"strings"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
@@ -74,4 +77,14 @@ func less(have, want v1alpha1.Resources) string {
 	return found
 }
 
-func because(code, message string) ledger.Reason { return ledger.Reason{Code: code, Message: message} }
+// because is a reason with a message that a cluster may have made as long as it likes: each
+// change of the contract would carry it.
+func because(code, message string) ledger.Reason {
+	if len(message) > maxMessage {
+		message = escape.Reason(message)
+	}
+	return ledger.Reason{Code: code, Message: strings.ToValidUTF8(message, "\ufffd")} // as it will be read
+}
+
+// maxMessage is up to how many bytes a message stays as it is.
+const maxMessage = 1000
