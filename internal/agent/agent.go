@@ -25,6 +25,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/bynode"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/agent/mirror"
+	"github.com/fleetbroker/fleetbroker/internal/agent/replies"
 	"github.com/fleetbroker/fleetbroker/internal/agent/request"
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
 	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
@@ -134,6 +135,7 @@ type agent struct {
 // Run watches the cluster and reports until the context ends. It returns an
 // error when it cannot start, or when watching fails for good.
 func Run(ctx context.Context, o Options) error {
+	o.Config = replies.Bounded(o.Config)
 	a, err := newAgent(o)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,10 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
+
+// readTimeout is for how long the metrics API may take: what was measured before it counts
+// until it has answered.
+const readTimeout = 30 * time.Second
 
 // Meter reads what pods use from the cluster's metrics API.
 type Meter struct {
@@ -46,7 +51,9 @@ type podMetrics struct {
 // Read is what the pods that a selector finds use of CPU and memory, nil where
 // nothing is measured: the metrics API is not there, or may not be read.
 func (m *Meter) Read(ctx context.Context, selector string) map[types.NamespacedName]v1alpha1.Resources {
-	text, err := m.get(ctx, selector)
+	within, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	text, err := m.get(within, selector)
 	var list struct {
 		Items []podMetrics `json:"items"`
 	}
