@@ -104,6 +104,9 @@ func TestRun_StartsWithDamagedState(t *testing.T) {
 			if strings.HasSuffix(what, ".json") {
 				d.setAside(filepath.Join(state, what))
 			}
+			if what == "accepted.json" && strings.Contains(d.logged(), "another account") {
+				t.Errorf("%s holding %.5q: another account is named: %s", what, content, d.logged())
+			}
 			if strings.HasPrefix(what, "cache-") {
 				d.setAside(filepath.Join(state, "cache-*"))
 			}

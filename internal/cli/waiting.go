@@ -44,15 +44,19 @@ func (o *runOptions) awaitRepo(ctx context.Context, log *slog.Logger) (err error
 		return err
 	}
 	var why atomic.Pointer[error]
-	first := errors.New("starting: the fleet repo has not answered yet")
-	why.Store(&first)
+	began := o.streams.Now()
 	var stop func() error
 	serve := func() error {
 		if stop != nil {
 			return nil
 		}
 		var err error
-		stop, err = o.serveWaiting(ctx, log, func() error { return *why.Load() })
+		stop, err = o.serveWaiting(ctx, log, func() error {
+			if err := why.Load(); err != nil {
+				return *err
+			}
+			return fmt.Errorf("starting: the fleet repo has not answered for %s", o.streams.Now().Sub(began).Round(time.Second))
+		})
 		return err
 	}
 	defer func() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -141,6 +142,27 @@ func TestRun_WaitsForGitAtItsStart(t *testing.T) {
 		d.end()
 		unlock(t, bare)
 		move(bare, away)
+	}
+}
+
+// A git server that takes the connection and answers nothing: /readyz has how long that lasts.
+func TestRun_ReportsHowLongGitHasNotAnswered(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	d := startRun(t, "--repo", "http://"+l.Addr().String()+"/fleet.git")
+	defer d.end()
+	for deadline := time.Now().Add(time.Minute); ; {
+		reason := d.await("/readyz", http.StatusServiceUnavailable)
+		switch {
+		case strings.HasPrefix(reason, "starting: the fleet repo has not answered for ") && !strings.HasSuffix(reason, " 0s"):
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("/readyz has the reason %q, want how long git has not answered", reason)
+		}
 	}
 }
 

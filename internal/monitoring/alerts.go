@@ -51,7 +51,7 @@ func Alerts() []Alert {
 		{"FleetbrokerRoundsFail", `sum without (outcome) (increase(fleetbroker_rounds_total{outcome="error"}[10m])) > 0 unless sum without (outcome) (increase(fleetbroker_rounds_total{outcome!="error"}[10m])) > 0`, "5m", Critical,
 			"Rounds of replica {{ $labels.pod }} fail, and none has succeeded for ten minutes: nothing is decided there.", "rounds-fail"},
 		{"FleetbrokerTrustAlarm", `max(fleetbroker_trust_alarms) > 0`, "0m", Critical,
-			"What the repository says of itself contradicts what was signed before: look before anything is merged.", "a-branch-is-at-a-commit-that-is-not-taken-in"},
+			"What the repository says of itself contradicts what was signed before: look before anything is merged.", "a-trust-alarm"},
 		{"FleetbrokerPlansDiffer", `sum(increase(fleetbroker_planner_checks_total{result="different"}[1d])) > 0`, "0m", Critical,
 			"A plan differed from the one made from nothing. The latter was taken; report it.", "the-planner-session-decided-differently"},
 		{"FleetbrokerPlannerFault", `sum(increase(fleetbroker_planner_faults_total[1h])) > 0`, "0m", Warning,

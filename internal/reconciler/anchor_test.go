@@ -89,6 +89,7 @@ func TestRootIsNotStoppedByAForeignNote(t *testing.T) {
 			if len(s.r.View().Trust.Alarms) != 2 || s.r.Ready() != nil {
 				t.Errorf("alarms %q, ready: %v", s.r.View().Trust.Alarms, s.r.Ready())
 			}
+			s.lines.Wants(t, "FB1191")
 		})
 	}
 }

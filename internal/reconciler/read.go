@@ -270,14 +270,14 @@ func (r *Reconciler) undo(ctx context.Context, in *inputs) (Outcome, error) {
 				"commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String(), "path", e.Path, "error", e.Broken)
 			continue
 		}
-		r.opts.Log.Warn("a generated file was edited by another account and is restored",
+		r.opts.Log.Warn("a generated file was edited by another account",
 			"path", e.Path, "commit", e.Commit.Hash.Short(), "author", e.Commit.Author.String())
 	}
 	if r.standby {
 		return Outcome{Due: r.opts.Now().Add(r.opts.Poll)}, nil // who decides restores them
 	}
 	if r.shadow(in) {
-		return Outcome{}, fmt.Errorf("generated files were edited by others (%s), and this daemon may not restore them", foreignList(in.foreign))
+		return Outcome{}, fmt.Errorf("generated files were edited by others (%s), and this daemon may not restore them: %s", foreignList(in.foreign), cmp.Or(r.withheld(in.fleet.Policy), "it only reports (--shadow, or writeBack.mode: none)"))
 	}
 	if r.offers(in) {
 		return r.offerUndo(ctx, in, req)

@@ -99,7 +99,7 @@ func (r *Reconciler) anchored(ctx context.Context, heads *gitrepo.Heads) (err er
 	return nil
 }
 
-// alarm reports what another account noted as accepted and what cannot be taken in,
+// alarm reports what contradicts what was accepted and what cannot be taken in,
 // and puts both right.
 func (r *Reconciler) alarm(ctx context.Context, in *inputs) {
 	defer r.noteWithheld(in)
@@ -107,7 +107,7 @@ func (r *Reconciler) alarm(ctx context.Context, in *inputs) {
 		return
 	}
 	for _, why := range in.heads.Alarms {
-		r.once.Log.Warn("another account noted what it accepted", "reason", why)
+		r.once.Log.Warn("trust alarm", "reason", why)
 		if !slices.Contains(r.alarms, why) && len(r.alarms) < 100 {
 			r.alarms = append(slices.Clone(r.alarms), why)
 		}
