@@ -36,6 +36,15 @@ func Reason(s string) string {
 	return strings.ToValidUTF8(strings.TrimSuffix(s[:maxReason-len(more)], more), "") + more
 }
 
+// Words is what a cluster, or another program, says of itself, as it may be carried on: valid
+// UTF-8, and cut as by Reason where it is longer than that. Idempotent.
+func Words(s string) string {
+	if len(s) > maxReason {
+		return Reason(s)
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
 // Lines is Line for text of several lines: its line breaks stay.
 func Lines(s string) string { return visible(s, true) }
 

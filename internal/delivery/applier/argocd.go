@@ -1,10 +1,12 @@
 package applier
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
 // ArgoCD reads Argo CD's Applications: those with one source, those with several, and
@@ -80,14 +82,14 @@ func argoTrouble(a *unstructured.Unstructured) string {
 	for _, entry := range list {
 		c, _ := entry.(map[string]any)
 		if kind, _ := c["type"].(string); strings.HasSuffix(kind, "Error") {
-			return fmt.Sprintf("%s: %v", Named(a), c["message"])
+			return Named(a) + ": " + seen.Message(c)
 		}
 	}
 	// While Argo CD tries again what has failed, it calls it Running.
 	retried, _, _ := unstructured.NestedInt64(a.Object, "status", "operationState", "retryCount")
 	if done, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "phase"); done == "Failed" || done == "Error" || done == "Running" && retried > 0 {
 		message, _, _ := unstructured.NestedString(a.Object, "status", "operationState", "message")
-		return fmt.Sprintf("%s: %s", Named(a), message)
+		return Named(a) + ": " + escape.Words(message)
 	}
 	automated, has, _ := unstructured.NestedMap(a.Object, "spec", "syncPolicy", "automated")
 	sync, _, _ := unstructured.NestedString(a.Object, "status", "sync", "status")

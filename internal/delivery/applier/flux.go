@@ -92,7 +92,7 @@ func (f Flux) stopped(u *unstructured.Unstructured, command string) string {
 		return Named(u) + " is being deleted"
 	}
 	if ready := f.Ready(u); ready["status"] == "False" {
-		return fmt.Sprintf("%s: %v", Named(u), ready["message"])
+		return Named(u) + ": " + seen.Message(ready)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -29,14 +30,20 @@ func Condition(u *unstructured.Unstructured, kind string) map[string]any {
 	return found
 }
 
-// Said is a condition's reason and message, as far as it has them.
+// Said is a condition's reason and message, as far as it has them, cut where they are long.
 func Said(condition map[string]any) string {
 	reason, _ := condition["reason"].(string)
-	message, _ := condition["message"].(string)
+	message := Message(condition)
 	if reason == "" || message == "" {
-		return reason + message
+		return escape.Words(reason + message)
 	}
-	return reason + ": " + message
+	return escape.Words(reason + ": " + message)
+}
+
+// Message is a condition's message, cut where it is long.
+func Message(condition map[string]any) string {
+	message, _ := condition["message"].(string)
+	return escape.Words(message)
 }
 
 // Resources reads quantities at a path; one that cannot be read is left out, so that it
@@ -63,7 +70,7 @@ func Granted(slice *unstructured.Unstructured) (v1alpha1.Resources, string) {
 	case "Denied":
 		for _, field := range []string{"message", "reason"} {
 			if text, _ := c[field].(string); text != "" {
-				return nil, text
+				return nil, escape.Words(text)
 			}
 		}
 		return nil, "the provider denied the slice without a reason"

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -80,11 +79,5 @@ func less(have, want v1alpha1.Resources) string {
 // because is a reason with a message that a cluster may have made as long as it likes: each
 // change of the contract would carry it.
 func because(code, message string) ledger.Reason {
-	if len(message) > maxMessage {
-		message = escape.Reason(message)
-	}
-	return ledger.Reason{Code: code, Message: strings.ToValidUTF8(message, "\ufffd")} // as it will be read
+	return ledger.Reason{Code: code, Message: escape.Words(message)}
 }
-
-// maxMessage is up to how many bytes a message stays as it is.
-const maxMessage = 1000

@@ -9,6 +9,9 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
+// maxMessage is how many bytes a message has at most.
+const maxMessage = 1000
+
 // Whatever a consumer's cluster writes into a condition, the contract is short, is read as
 // it was written, and is not changed by the same condition again.
 func TestWordsOfClusters(t *testing.T) {
