@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -17,7 +18,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/simulate"
 )
 
-var queues = flag.Int("queues", 0, "seeds of the queues of each trace, of 1,500 intents; 0 is none, with -full 2")
+var (
+	queues   = flag.Int("queues", 0, "seeds of the queues of each trace, of 1,500 intents; 0 is none, with -full 4")
+	queuesAt = flag.Int("queues-from", 1, "the first of the seeds of queues")
+)
 
 // longest is the most that one stays, in seconds: the traces have a few that stay for longer
 // than all others together, and decide alone how full the fleet is.
@@ -201,16 +205,55 @@ func under(by map[string]waited) (atEnd, before float64) {
 }
 
 // most is by how many points of allocation the planner may be below the better of best fit and
-// the descent at the end of arrivals.
-const most = 2
+// the descent at the end of arrivals, on the mean of at least so many seeds (judged): those
+// points differ by up to five from one seed to the next, whatever the planner does, as a few
+// that ask for whole nodes come early or late in so short a time.
+const (
+	most   = 2
+	judged = 4
+)
+
+// over is what came of several seeds of a line.
+type over struct {
+	atEnd, before  []float64 // points lost, by seed
+	planner, other waited    // sums of waits; other's are of best fit
+}
+
+func (w *waited) add(o *waited, n int) {
+	w.small, w.all, w.longest = w.small+o.small/float64(n), w.all+o.all/float64(n), w.longest+o.longest/float64(n)
+}
+
+// seeds runs a line with several.
+func (l line) seeds(t *testing.T, n int) (o over) {
+	for seed := range n {
+		by := l.run(t, uint64(seed+*queuesAt)) //nolint:gosec // a few
+		atEnd, before := under(by)
+		o.atEnd, o.before = append(o.atEnd, atEnd), append(o.before, before)
+		ours, other := by[simulate.Planner], by["best-fit"]
+		o.planner.add(&ours, n)
+		o.other.add(&other, n)
+	}
+	return o
+}
+
+// mean and its standard error.
+func mean(list []float64) (m, err float64) {
+	n := float64(len(list))
+	for _, x := range list {
+		m += x / n
+	}
+	for _, x := range list {
+		err += (x - m) * (x - m)
+	}
+	return m, math.Sqrt(err / max(n-1, 1) / n)
+}
 
 // Under load, fair turns and what is kept for the first in line cost little of what could be
-// allocated. Lines with many that ask for a whole node are shown and not judged: there the
-// planner is up to 2.6 points below (RESULTS.md).
+// allocated, and the small half of the tenants waits less than by best fit.
 func TestQueues(t *testing.T) {
 	n := *queues
 	if n == 0 && *full {
-		n = 2
+		n = judged
 	}
 	if n == 0 { // make test-full has the others
 		l := line{trace: "openb", atOnce: true, load: 2, nodes: 40}
@@ -223,19 +266,19 @@ func TestQueues(t *testing.T) {
 		if *mixes != "" && !slices.Contains(strings.Split(*mixes, ","), l.trace) {
 			continue
 		}
-		lost, mean := 0.0, 0.0
-		sum := waited{}
-		for seed := range n {
-			by := l.run(t, uint64(seed+1)) //nolint:gosec // a few
-			atEnd, before := under(by)
-			lost, mean = lost+atEnd/float64(n), mean+before/float64(n)
-			w := by[simulate.Planner]
-			sum.small, sum.all, sum.longest = sum.small+w.small/float64(n), sum.all+w.all/float64(n), sum.longest+w.longest/float64(n)
+		o := l.seeds(t, n)
+		lost, err := mean(o.atEnd)
+		before, _ := mean(o.before)
+		t.Logf("%s at a load of %.1f, mean of %d seeds: the planner is %.1f points (standard error %.1f) of allocation below the better of best fit and the descent at the end of arrivals, %.1f before; it waits %.0f s, the small half %.0f s (best fit %.0f s), longest %.0f s (best fit %.0f s)",
+			l, l.load, n, lost, err, before, o.planner.all, o.planner.small, o.other.small, o.planner.longest, o.other.longest)
+		if n < judged {
+			continue
 		}
-		t.Logf("%s, mean of %d seeds: the planner is %.1f points of allocation below the better of best fit and the descent at the end of arrivals, %.1f before; it waits %.0f s, the small half %.0f s, longest %.0f s",
-			l, n, lost, mean, sum.all, sum.small, sum.longest)
-		if lost > most && l.trace != "large" {
+		if lost > most {
 			t.Errorf("%s: %.1f points of allocation are lost, want at most %d", l, lost, most)
+		}
+		if o.planner.small > o.other.small+1 {
+			t.Errorf("%s: the small half of the tenants waits %.0f s, by best fit %.0f s", l, o.planner.small, o.other.small)
 		}
 	}
 }
