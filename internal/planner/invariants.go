@@ -141,8 +141,12 @@ func apartGangs(r *round, bad map[[2]string]string) {
 	for k, list := range placed {
 		w, _ := required(k)
 		old := map[string]bool{}
+		var leaves map[*v1alpha1.Contract]bool // what goes where the rest is as soon as it can
+		if r.By(draft.RulesEditsInDomain) {
+			leaves = place.Leaving(&r.Placer, r.JobOf(k[0], k[1]))
+		}
 		for _, c := range r.W.Ledger.ByIntent(k[0], k[1]) {
-			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] && !goesNext(r, c, list) {
+			if c.Status.Phase.Charged() && !ends[c.Metadata.Name] && !goesNext(r, c, list) && !leaves[c] && !leaves[r.Latest(c)] {
 				old[rules.DomainOf(&r.Draft, c, w.By, w.Label)] = true
 			}
 		}

@@ -202,6 +202,7 @@ const (
 	RulesAnnealed = 24
 	// RulesEditsInDomain: what an edit leaves on its nodes is in the domain that its replicas
 	// share, where one offer has several: a gang that an edit sends to another rack goes there
-	// whole, where the plan's check refused it in each round (packages place and rules).
+	// whole, where the plan's check refused it in each round (packages place and rules). What of a
+	// gang is to leave its provider is not the rest that an edit has to keep to.
 	RulesEditsInDomain = 24
 )

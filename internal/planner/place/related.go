@@ -24,7 +24,7 @@ func neighbours(r *Placer, j *draft.Job, q Request, name string) []string {
 		return nil
 	}
 	k := r.JobOf(j.TenantName, name)
-	leaves := leaving(r, k)
+	leaves := Leaving(r, k)
 	if len(leaves) == 0 || !r.By(draft.RulesTogetherMoves) {
 		return rules.ProvidersOf(&r.Draft, j.TenantName, name, false)
 	}

@@ -55,7 +55,7 @@ func steps(j *draft.Job) bool {
 
 // AllLeave reports whether all that a job has goes elsewhere if it can.
 func AllLeave(r *Placer, j *draft.Job) bool {
-	leaves := leaving(r, j)
+	leaves := Leaving(r, j)
 	for _, c := range j.Live {
 		if !leaves[c] {
 			return false

@@ -112,7 +112,7 @@ func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Con
 		}
 	}
 	stays := func(k *draft.Job, list []*v1alpha1.Contract) {
-		leaves := leaving(r, k)
+		leaves := Leaving(r, k)
 		for _, c := range list {
 			if !leaves[c] && !slices.Contains(except, c) {
 				add(c)
@@ -140,8 +140,8 @@ func home(r *Placer, j *draft.Job, w domain.Kind, placed, except []*v1alpha1.Con
 	return cmp.Or(domain.Home(count), gone)
 }
 
-// leaving are the contracts of a job that go elsewhere if they can; nil has none.
-func leaving(r *Placer, j *draft.Job) map[*v1alpha1.Contract]bool {
+// Leaving are the contracts of a job that go elsewhere if they can; nil has none.
+func Leaving(r *Placer, j *draft.Job) map[*v1alpha1.Contract]bool {
 	if j == nil || r.IsNothing(j.Tasks) {
 		return nil
 	}
