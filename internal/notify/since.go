@@ -195,7 +195,7 @@ func entered(old, c *v1alpha1.Contract) []v1alpha1.PhaseChange {
 // notice is what a contract is told ahead: that it has to go, and by when.
 func notice(fleet string, old, c *v1alpha1.Contract) []Event {
 	d := c.Status.Displaced
-	if d == nil || (old != nil && old.Status.Displaced != nil && old.Status.Displaced.Noticed.Equal(d.Noticed.Time)) {
+	if d == nil || d.Cause == v1alpha1.Moved || (old != nil && old.Status.Displaced != nil && old.Status.Displaced.Noticed.Equal(d.Noticed.Time)) {
 		return nil
 	}
 	kind, why := "preempted", " gives way to "+d.By

@@ -153,7 +153,7 @@ func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
 	if consolidate.Wanted(r.Fleet) {
 		weighScarcity(r, r.Jobs)
-		consolidate.Run(&r.Settler, func() {
+		consolidate.Run(&r.Settler, func() []*draft.Job { return r.Waiting }, func() {
 			StepServe.begin(r.step)
 			weighScarcity(r, r.Waiting)
 			takeTurns(r)

@@ -174,7 +174,7 @@ func giveUp(r *round, j *draft.Job, f *draft.Failure, code, before, after string
 // queue makes an intent wait, unless it has waited long enough or was never
 // meant to.
 func (r *round) queue(j *draft.Job, f *draft.Failure) {
-	if j.In.Spec.Queue.Policy == "fail" && f.Code != lifecycle.CodePreempting && f.Code != lifecycle.CodeReclaiming {
+	if j.In.Spec.Queue.Policy == "fail" && f.Code != lifecycle.CodePreempting && f.Code != lifecycle.CodeReclaiming && f.Code != lifecycle.CodeMakingRoom {
 		after := ""
 		if j.In.Metadata.Annotations[v1alpha1.AnnotationRequestedBy] == "" { // a request is simply made again
 			after = "; with queue.policy: fail it does not wait: change its specification to try again"

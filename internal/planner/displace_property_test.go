@@ -64,6 +64,10 @@ func checkDisplaced(w planner.World, p *planner.Plan, after *ledger.Ledger, fail
 			}
 			continue
 		}
+		if d.Cause == v1alpha1.Moved {
+			checkMoved(w, before, c, after, fail)
+			continue
+		}
 		checkChain(w, c, fail)
 		if d.Cause == v1alpha1.Reclaimed {
 			checkReclaimed(w, c, after, fail)
@@ -84,6 +88,36 @@ func checkDisplaced(w planner.World, p *planner.Plan, after *ledger.Ledger, fail
 		}
 		if after.Contract(c.Metadata.Name) == nil {
 			fail("%s is displaced and gone", c.Metadata.Name)
+		}
+	}
+}
+
+// checkMoved asks of a contract that moved for an intent whether it may have: by the fleet, to
+// a place of its own, after it has been where it was, and for one that waits.
+func checkMoved(w planner.World, before, c *v1alpha1.Contract, after *ledger.Ledger, fail func(string, ...any)) {
+	f, d := &w.Fleet.Consolidation, c.Status.Displaced
+	by, mover := intentOf(w, d.By), intentOf(w, c.Metadata.Namespace+"/"+c.Spec.Intent.Name)
+	if w.Deaf || f.Mode != "apply" || by == nil || mover == nil || mover.Spec.Priority > by.Spec.Priority {
+		fail("%s moves for %s", c.Metadata.Name, d.By)
+	}
+	if !w.Observed.Of(c.Metadata.Name).Consumer.NodeReady || c.Status.Phase != v1alpha1.PhaseReleasing || w.Now.Sub(before.Spec.Term.Start.Time) < f.Hold.Duration {
+		fail("%s was %s since %s, and is %s", c.Metadata.Name, before.Status.Phase, before.Spec.Term.Start, c.Status.Phase)
+	}
+	replaced := false
+	for _, next := range after.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		replaced = replaced || next.Status.Phase.Charged() && next.Spec.Intent.Replica == c.Spec.Intent.Replica
+	}
+	if !replaced {
+		fail("%s moves for %s, to nowhere", c.Metadata.Name, d.By)
+	}
+	for _, old := range w.Ledger.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		if x := old.Status.Displaced; x != nil && x.Cause == v1alpha1.Moved && old.Spec.Intent.Replica == c.Spec.Intent.Replica && w.Now.Sub(x.Noticed.Time) < f.Hold.Duration {
+			fail("%s moves for %s, %s after its replica moved for another", c.Metadata.Name, d.By, w.Now.Sub(x.Noticed.Time))
+		}
+	}
+	for old := range w.Ledger.Contracts() {
+		if x := old.Status.Displaced; x != nil && x.Cause == v1alpha1.Moved && x.By == d.By && w.Now.Sub(x.Noticed.Time) < f.Hold.Duration {
+			fail("%s moves for %s, %s after another did", c.Metadata.Name, d.By, w.Now.Sub(x.Noticed.Time))
 		}
 	}
 }

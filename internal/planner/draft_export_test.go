@@ -187,7 +187,7 @@ func (t *Trial) doAhead(operation string, n int) bool {
 		r.EditJob(j)
 		draft.OnAxis(&r.Draft).CancelBooking(j, j.Booked[0], v1alpha1.PhaseReleased, lifecycle.CodeRemoved, "a test")
 	case "consolidate":
-		consolidate.Run(&r.Settler, func() {})
+		consolidate.Run(&r.Settler, func() []*draft.Job { return r.Waiting }, func() {})
 	case "excess":
 		r.settleExcess()
 	}

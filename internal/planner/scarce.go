@@ -22,17 +22,10 @@ const lookedAt, asked = 512, 256
 // is, where one of some jobs is placed by cost alone: before anybody is placed, and again before
 // anybody is moved, so that a second plan of the same world moves and proposes nothing else.
 func weighScarcity(r *round, jobs []*draft.Job) {
-	premium := int64(defaultPremium)
-	if d := r.Fleet.Scarcity; d != nil {
-		premium = d.Micro()/1000 - 1000
-	}
-	if premium > 0 && r.By(draft.RulesScarcity) && byCost(r, jobs) {
+	if premium := scarcity.Premium(r.Fleet); premium > 0 && r.By(draft.RulesScarcity) && byCost(r, jobs) {
 		r.Scarce = scarcity.New(r.Inventory, r.Match, holders(r), premium)
 	}
 }
-
-// defaultPremium is Fleet.spec.scarcity where it is left open, less 1 and in thousandths.
-const defaultPremium = 500
 
 // byCost reports whether one of some jobs is placed by cost alone.
 func byCost(r *round, jobs []*draft.Job) bool {

@@ -21,7 +21,7 @@
 //     names, which these books must have free.
 //   - Where the fleet applies consolidation, clusters do at once what the ledger
 //     says, and what works moves to better offers. A move takes no time and costs
-//     nothing by itself.
+//     nothing by itself; who it makes room for is placed at the same instant.
 //   - Money accrues per second from the placement to the end, or to the end of
 //     the simulation.
 //

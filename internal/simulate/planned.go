@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 )
 
@@ -32,6 +33,8 @@ type planned struct {
 	jobs    map[string]*job
 	// over are jobs that have ended and that the planner has not been asked about since.
 	over map[*job]bool
+	// makesRoom: contracts have moved for intents that wait for them to be gone.
+	makesRoom bool
 }
 
 func newPlanned(o *Options, sites []site, jobs []*job, types []taskType) *planned {
@@ -114,6 +117,12 @@ func (p *planned) step(now int64, ended, waiting []*job) (stepResult, error) {
 	if err := p.round(at(now+1), &out); err != nil {
 		return out, err
 	}
+	if p.makesRoom {
+		p.shorten(waiting, out.placed)
+		if err := p.round(at(now+2), &out); err != nil {
+			return out, err
+		}
+	}
 	if err := p.forget(slices.Collect(maps.Keys(p.over))); err != nil {
 		return out, err
 	}
@@ -153,6 +162,20 @@ func (p *planned) stretch(placed []placement) {
 	p.world.Ledger = p.world.Ledger.With(ch)
 }
 
+// shorten makes intents that still wait ask for a second less: they are placed a second
+// later than others, and must end when they should.
+func (p *planned) shorten(waiting []*job, placed []placement) {
+	for _, j := range waiting {
+		i, there := slices.BinarySearchFunc(p.intents, j, byName)
+		if !there || j.life < 3 || slices.ContainsFunc(placed, func(pl placement) bool { return pl.job == j }) {
+			continue
+		}
+		in, doc := *p.intents[i], *p.intents[i].ResourceIntent
+		doc.Spec.Schedule.Duration.Duration = time.Duration(j.life-2) * time.Second
+		in.ResourceIntent, p.intents[i] = &doc, &in
+	}
+}
+
 // round decides once, books what the plan does and puts it into the ledger.
 func (p *planned) round(at v1alpha1.Time, out *stepResult) error {
 	// The memory compares with the list of the round before, which must stay as it was.
@@ -160,7 +183,7 @@ func (p *planned) round(at v1alpha1.Time, out *stepResult) error {
 	p.observe()
 	plan := p.memory.Decide(p.world)
 	p.world.Ledger = p.world.Ledger.With(plan.LedgerChanges())
-	out.due = 0
+	out.due, p.makesRoom = 0, slices.ContainsFunc(plan.Intents, func(d *planner.Decision) bool { return d.Code == lifecycle.CodeMakingRoom })
 	if !plan.Due.IsZero() {
 		out.due = plan.Due.Unix() - p.opts.Start.Unix()
 	}

@@ -548,6 +548,7 @@ const (
 	Preempted                = kinds.Preempted
 	Reclaimed                = kinds.Reclaimed
 	Interrupted              = kinds.Interrupted
+	Moved                    = kinds.Moved
 	IntentPlaced             = kinds.IntentPlaced
 	IntentQueued             = kinds.IntentQueued
 	IntentBooked             = kinds.IntentBooked

@@ -16,7 +16,8 @@ var (
 )
 
 // What intents that come and go cost, with the penalty for what has no place, beside what
-// the cheapest offer for each in its turn comes to; and how much has no place.
+// the cheapest offer for each in its turn comes to; and how much has no place. With consolidation
+// no more is refused in the mean than without, and it costs less.
 func TestOnlineArrivals_Seeds(t *testing.T) {
 	n := *stayers
 	if n == 0 && *full {
@@ -60,5 +61,8 @@ func TestOnlineArrivals_Seeds(t *testing.T) {
 	}
 	if n >= 20 && alone.percent > 0 {
 		t.Errorf("what places are worth to others costs %.2f %%", alone.percent)
+	}
+	if n >= 10 && (moving.refused > alone.refused || moving.percent >= alone.percent) {
+		t.Errorf("consolidation refuses %d at %+.2f %%, without it %d at %+.2f %%", moving.refused, moving.percent, alone.refused, alone.percent)
 	}
 }

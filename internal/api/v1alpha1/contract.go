@@ -329,13 +329,15 @@ const (
 	Reclaimed Cause = "Reclaimed"
 	// Interrupted: its provider takes spot capacity back.
 	Interrupted Cause = "Interrupted"
+	// Moved: its intent moved to another flavor, so that an intent that finds no place has one.
+	Moved Cause = "Moved"
 )
 
 // Displacement is notice that a contract has to give way. Until it leaves, its
 // intent looks for another place; the notice is taken back when its cause is
 // gone.
 type Displacement struct {
-	// Cause is Preempted, Reclaimed or Interrupted.
+	// Cause is Preempted, Reclaimed, Interrupted or Moved.
 	Cause Cause `json:"cause"`
 	// By is the intent it gives way to, as <tenant>/<intent>; empty when its provider takes the capacity back.
 	By string `json:"by,omitempty"`

@@ -89,51 +89,27 @@ type looked struct {
 // betterFor is the cheapest better offer for a contract, or how much better the
 // one named only is. Unless one is named the threshold must be reached.
 func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among looked) *better {
-	o := r.OfferOf(c)
-	if o == nil {
-		return nil
-	}
-	alt := r.alternativeOf(j, c, o)
-	if alt < 0 {
-		return nil
-	}
-	q := r.For(j, place.Request{}, 1, c)
 	m := r.Mark()
 	defer r.Rollback(m)
-	if among.how != nil {
-		q = *among.how
-	} else {
-		r.OffAccount(c)
+	p := r.presentOf(j, c, among.how)
+	if p == nil {
+		return nil
 	}
-	s := r.ClassFor(j, q, alt)
-	l := r.LimitsFor(j, q, s, match.SpendLimits{}, 0)
-	if among.how != nil {
-		l.Rules = place.SharedRules(&r.Placer, j, q, s)
-	}
-	only, whole := among.only, among.how != nil
-	here := s.Of(o)
-	floor, costs := -1.0, r.weekly(c.Spec.Price)
+	s, only, whole := p.class, among.only, among.how != nil
 	scarce, worth := r.Scarce.For(s.Request), quantity.Micro(0) // to others, where it is
-	if here != nil {
-		worth = scarce.Extra(here)
-		stays := *here
-		stays.Resources = r.Resources(s.Request, o, here.Size, c)
-		floor = s.Request.Weights.Score(&stays)
-		costs += here.Quote.Transfer
+	if p.here != nil {
+		worth = scarce.Extra(p.here)
 	}
 	var found *better
 	for i := range s.Candidates {
 		x := &s.Candidates[i]
-		if x.Fails != "" || x.Scales || x.Unasked || x.Offer == o || (only != "" && x.Offer.Ref != only) || x.Quote.Hourly <= 0 || x.Score < floor || l.Rejects(x) != "" {
-			continue
-		}
-		if x.Quote.Class == v1alpha1.Spot && c.Spec.Price.Class == v1alpha1.Spot {
+		if only != "" && x.Offer.Ref != only || x.Quote.Hourly <= 0 || x.Score < p.floor || !p.admits(x) {
 			continue
 		}
 		if !whole && found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
-		lower := costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		lower := p.costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
 		saves := lower
 		if saves > 0 {
 			saves -= max(scarce.Extra(x)-worth, 0)
@@ -142,10 +118,62 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 			continue
 		}
 		if found == nil || saves > found.saves || saves == found.saves && match.Before(x, found.cand, false) {
-			found = &better{x, alt, saves, lower}
+			found = &better{x, p.alt, saves, lower}
 		}
 	}
 	return found
+}
+
+// present is where a contract is, and what another offer for it is compared with.
+type present struct {
+	contract *v1alpha1.Contract
+	offer    *inventory.Offer
+	alt      int
+	class    *match.Class
+	limits   *place.Limits
+	// here is the offer as a candidate, nil where it is none any more; floor is its score
+	// without the contract, costs an hour of it.
+	here  *match.Candidate
+	floor float64
+	costs quantity.Micro
+}
+
+// presentOf is where a contract is, nil where its intent no longer asks for that. It takes a
+// contract that moves alone off its tenant's account; how is for one that does not. Whoever
+// calls it takes that back.
+func (r *consolidation) presentOf(j *draft.Job, c *v1alpha1.Contract, how *place.Request) *present {
+	o := r.OfferOf(c)
+	if o == nil {
+		return nil
+	}
+	p := &present{contract: c, offer: o, alt: r.alternativeOf(j, c, o), floor: -1, costs: r.weekly(c.Spec.Price)}
+	if p.alt < 0 {
+		return nil
+	}
+	q := r.For(j, place.Request{}, 1, c)
+	if how != nil {
+		q = *how
+	} else {
+		r.OffAccount(c)
+	}
+	p.class = r.ClassFor(j, q, p.alt)
+	p.limits = r.LimitsFor(j, q, p.class, match.SpendLimits{}, 0)
+	if how != nil {
+		p.limits.Rules = place.SharedRules(&r.Placer, j, q, p.class)
+	}
+	if p.here = p.class.Of(o); p.here != nil {
+		stays := *p.here
+		stays.Resources = r.Resources(p.class.Request, o, p.here.Size, c)
+		p.floor = p.class.Request.Weights.Score(&stays)
+		p.costs += p.here.Quote.Transfer
+	}
+	return p
+}
+
+// admits reports whether the contract may be moved to an offer.
+func (p *present) admits(x *match.Candidate) bool {
+	return x.Fails == "" && !x.Scales && !x.Unasked && x.Offer != p.offer &&
+		(x.Quote.Class != v1alpha1.Spot || p.contract.Spec.Price.Class != v1alpha1.Spot) && p.limits.Rejects(x) == ""
 }
 
 // alternativeOf is which of an intent's alternatives a contract serves, −1 for

@@ -33,18 +33,25 @@ func newConsolidation(r *settle.Settler) *consolidation {
 	return out
 }
 
-// Run looks for better offers for what the jobs of a round have. again serves those who
-// wait: what a move leaves is what one of them may wait for, and what is kept for it is
-// not for the next move.
-func Run(r *settle.Settler, again func()) { newConsolidation(r).run(again) }
+// Run looks for better offers for what the jobs of a round have, and for moves that make room
+// for those who wait: waiting are these, in the order of their turns. again serves them: what a
+// move leaves is what one of them may wait for, and what is kept for it is not for the next
+// move.
+func Run(r *settle.Settler, waiting func() []*draft.Job, again func()) {
+	newConsolidation(r).run(waiting, again)
+}
 
 // run proposes moves, and makes them where the fleet asks for it. Each move makes the
 // pool cheaper and may thereby make another worth it, so it goes round until
 // nothing changes: a plan that was applied leaves nothing to do.
-func (r *consolidation) run(again func()) {
+func (r *consolidation) run(waiting func() []*draft.Job, again func()) {
 	const passes = 8
 	for range passes {
-		moved := false
+		moved := r.makeRoom(waiting())
+		if moved {
+			again()
+			r.room = nil
+		}
 		r.costs = r.poolCosts()
 		for _, j := range r.Jobs {
 			r.Match.Trim()
@@ -99,18 +106,6 @@ func (r *consolidation) poolCosts() map[string]poolCost {
 		out[j.TenantName] = p
 	}
 	return out
-}
-
-// consolidable reports whether an intent is served as it asks by contracts that
-// all work, so that moving one is the only thing that happens to it.
-func (r *consolidation) consolidable(j *draft.Job) bool {
-	if j.In == nil || j.Silent || j.Warm() || j.Dec.Action != "" || j.Finding() || j.In.Spec.Stage == v1alpha1.StageReserve ||
-		len(j.Tasks)+len(j.Open)+j.Releasing+j.Later > 0 || len(j.Live) == 0 || j.In.Spec.Split != nil || r.Ruled(j) {
-		return false
-	}
-	return !slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool {
-		return c.Status.Phase != v1alpha1.PhaseActive || c.Status.Displaced != nil || c.Spec.Intent.Part != 0
-	})
 }
 
 // consolidateJob looks after one intent's contracts. It reports whether one was

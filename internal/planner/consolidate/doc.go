@@ -23,9 +23,20 @@
 // it moves, so no place is left and come back to. Spot prices move by
 // themselves; from spot to spot nothing is moved.
 //
+// It also makes room: where moves are made, one contract moves for an intent that finds no
+// place, to an offer at which its own intent may be by its rules and budgets, if both together
+// then cost at most as many times as much as where they are as the fleet pays for the sake of
+// others (Fleet.scarcity). Without that, more is refused with consolidation than without: what
+// moves to the cheapest place sits where alone another may (test/quality,
+// TestOnlineArrivals_Seeds). Only a contract that has been where it is for `hold` moves so, and
+// one in `hold` for one intent; to come back it has to be cheaper there by the rule above. The
+// intent has what is left: contend keeps it, as it does where others give way.
+//
 //	consolidate.go   which jobs are looked at, and what is proposed and moved
+//	consolidable.go  what may be moved at all
 //	better.go        which offer is better for a contract, and whether that is worth it
 //	together.go      replicas that share a domain, which move as a whole
+//	makeroom.go      a move for an intent that finds no place
 //	room.go          a move leaves room for each kind of request that is asked for
 //
 // # Invariants
@@ -34,8 +45,11 @@
 //     asks by contracts that all work.
 //   - What is tried is rolled back; what is left of it are moves made by package place and
 //     Job.Proposals.
+//   - A move for another is made when that one then fits whole, and never for one of lower
+//     priority.
 //   - Looking is charged like any other look at the market (settle.Settler.Bill): what does
-//     not fit into the round keeps what was proposed for it.
+//     not fit into the round keeps what was proposed for it. Looking for room is counted
+//     against limits.work of the tenant that waits (package looks).
 //
 // # Who calls it
 //

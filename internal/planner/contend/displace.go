@@ -257,15 +257,7 @@ func (r *Contest) book(c *claim, found rehearsed) {
 			c.kept = append(c.kept, ch)
 		}
 	}
-	for _, p := range found.places {
-		size := p.Size.Clone()
-		for i := range size {
-			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
-		}
-		kept := draft.Taken{Place: p.Place, Size: size, On: p.Offer.Nodes().Have(p.On)}
-		r.Shift(p.Place, kept.Kept())
-		c.booked = append(c.booked, kept)
-	}
+	c.booked = r.KeepFree(found.places)
 }
 
 // noticesFor are the contracts that have notice to give way to a job, or are being

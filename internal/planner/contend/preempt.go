@@ -206,8 +206,11 @@ func (r *Contest) explainClaim(cl *claim) {
 	}
 	text := "waits until what gave way to it is seen gone"
 	for _, c := range cl.left {
-		if c.Status.Displaced.Cause == v1alpha1.Preempted {
+		switch c.Status.Displaced.Cause {
+		case v1alpha1.Preempted:
 			f.Code = lifecycle.CodePreempting
+		case v1alpha1.Moved:
+			f.Code, text = lifecycle.CodeMakingRoom, "waits until "+draft.KeyOf(c.Metadata.Namespace, c.Spec.Intent.Name)+", which moved to make room for it, is seen gone from "+c.Spec.Provider+"/"+c.Spec.Flavor
 		}
 	}
 	if len(whom) > 0 {

@@ -236,6 +236,20 @@ func (r *Draft) SetOrdinal(j *Job, key string, n int32) {
 // share; what is held of it stays as it is.
 func (r *Draft) Shift(p inventory.Place, by inventory.Loan) { r.lend(loan{p, by}) }
 
+// KeepFree makes what is free of places seem taken, and returns it.
+func (r *Draft) KeepFree(places []Taken) (kept []Taken) {
+	for _, p := range places {
+		size := p.Size.Clone()
+		for i := range size {
+			size[i] = min(size[i], max(p.Offer.Free().At(i), 0))
+		}
+		k := Taken{Place: p.Place, Size: size, On: p.Offer.Nodes().Have(p.On)}
+		r.Shift(p.Place, k.Kept())
+		kept = append(kept, k)
+	}
+	return kept
+}
+
 // Lend makes the capacity of contracts seem free.
 func (r *Draft) Lend(list ...*v1alpha1.Contract) {
 	for _, c := range list {

@@ -42,7 +42,7 @@ func (r *Draft) GaveWay(c *v1alpha1.Contract) string {
 	case v1alpha1.Interrupted:
 		return c.Spec.Provider + " takes back the spot capacity of " + c.Spec.Flavor
 	}
-	if in := r.Find(tenant, name); in != nil {
+	if in := r.Find(tenant, name); in != nil && d.Cause != v1alpha1.Moved {
 		return fmt.Sprintf("priority %d < %d of %s", r.Standing(c), r.priorityOf(in), d.By)
 	}
 	return "it gives way to " + d.By

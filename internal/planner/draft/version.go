@@ -205,4 +205,7 @@ const (
 	// whole, where the plan's check refused it in each round (packages place and rules). What of a
 	// gang is to leave its provider is not the rest that an edit has to keep to.
 	RulesEditsInDomain = 24
+	// RulesRoomMade: where the fleet applies consolidation, a contract moves to make room for an
+	// intent that finds no place (package consolidate).
+	RulesRoomMade = 24
 )

@@ -51,6 +51,8 @@ const (
 	CodeBookingLost  = "BookingLost"
 	CodePreempting   = "Preempting"
 	CodeReclaiming   = "Reclaiming"
+	// CodeMakingRoom: a contract has moved for it, and is waited for to be seen gone.
+	CodeMakingRoom = "MakingRoom"
 	// What conditions may cost a round is used up: it is looked at in a later one.
 	CodeConditions = "ConditionsBudget"
 	// What looking for offers may cost a round is used up: it is looked at in a

@@ -54,7 +54,7 @@
 //	settle/denials.go       what a denial means
 //	contend/ends.go, contend/reserve.go, contend/preempt.go, contend/displace.go
 //	                        what is on its way out and need not be asked to leave
-//	consolidate/consolidate.go  consolidable: what may be moved for a better price
+//	consolidate/consolidable.go  consolidable: what may be moved for a better price
 //	planner/sift.go         quick: what is served as it asks
 //
 // Outside of the planner it is asked for by the ledger (accrues: what costs money) and by the

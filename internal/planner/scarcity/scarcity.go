@@ -58,6 +58,17 @@ type kind struct {
 	scale float64
 }
 
+// defaultPremium is Fleet.spec.scarcity where it is left open, less 1 and in thousandths.
+const defaultPremium = 500
+
+// Premium is how many thousandths of a price a fleet pays in addition for the sake of others.
+func Premium(fleet *v1alpha1.FleetSpec) int64 {
+	if d := fleet.Scarcity; d != nil {
+		return d.Micro()/1000 - 1000
+	}
+	return defaultPremium
+}
+
 // Kinds is how many kinds may be told apart among so many offers.
 func Kinds(offers int) int { return max(min(mostKinds, mostPairs/max(offers, 1)), 1) }
 
