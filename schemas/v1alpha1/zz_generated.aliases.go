@@ -108,9 +108,8 @@ type Demand = kinds.Demand
 // DemandSeen is a Demand as the daemon has followed it.
 type DemandSeen = kinds.DemandSeen
 
-// Displacement is notice that a contract has to give way. Until it leaves, its
-// intent looks for another place; the notice is taken back when its cause is
-// gone.
+// Displacement is notice that a contract has to give way. Until it leaves, its intent looks
+// for another place; the notice is taken back when its cause is gone.
 type Displacement = kinds.Displacement
 
 // Duration is a length of wall-clock time, written as Go writes it: "72h",

@@ -44,8 +44,7 @@ func (a Amount) Add(b Amount) Amount {
 	return Amount{s}
 }
 
-// Sub is a − b. It may be negative: a flavor that shrank has less than it
-// sold.
+// Sub is a − b. It may be negative: a flavor that shrank has less than it sold.
 func (a Amount) Sub(b Amount) Amount { return Amount{a.n - b.n} }
 
 // Mul is a × n, saturating.
@@ -288,8 +287,7 @@ func (r Resources) Max(o Resources) Resources {
 	return out
 }
 
-// Covers reports whether r has as much of everything as o, a missing amount being
-// none.
+// Covers reports whether r has as much of everything as o, a missing amount being none.
 func (r Resources) Covers(o Resources) bool {
 	for name, a := range o {
 		if r[name].Less(a) {

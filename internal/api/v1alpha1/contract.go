@@ -333,9 +333,8 @@ const (
 	Moved Cause = "Moved"
 )
 
-// Displacement is notice that a contract has to give way. Until it leaves, its
-// intent looks for another place; the notice is taken back when its cause is
-// gone.
+// Displacement is notice that a contract has to give way. Until it leaves, its intent looks
+// for another place; the notice is taken back when its cause is gone.
 type Displacement struct {
 	// Cause is Preempted, Reclaimed, Interrupted or Moved.
 	Cause Cause `json:"cause"`

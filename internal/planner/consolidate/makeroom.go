@@ -223,7 +223,7 @@ func (x *maker) make(j *draft.Job, o *move) bool {
 	if len(places) == 0 {
 		return false
 	}
-	x.kept = append(x.kept, x.KeepFree(places)...)
+	x.kept = append(x.kept, draft.KeepFree(&x.Draft, places)...)
 	draft.SetKey(&x.Draft, x.Notices, by, append(slices.Clip(x.Notices[by]), x.W.Ledger.Contract(o.contract.Metadata.Name)))
 	return true
 }

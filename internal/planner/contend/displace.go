@@ -257,7 +257,7 @@ func (r *Contest) book(c *claim, found rehearsed) {
 			c.kept = append(c.kept, ch)
 		}
 	}
-	c.booked = r.KeepFree(found.places)
+	c.booked = draft.KeepFree(&r.Draft, found.places)
 }
 
 // noticesFor are the contracts that have notice to give way to a job, or are being

@@ -237,7 +237,7 @@ func (r *Draft) SetOrdinal(j *Job, key string, n int32) {
 func (r *Draft) Shift(p inventory.Place, by inventory.Loan) { r.lend(loan{p, by}) }
 
 // KeepFree makes what is free of places seem taken, and returns it.
-func (r *Draft) KeepFree(places []Taken) (kept []Taken) {
+func KeepFree(r *Draft, places []Taken) (kept []Taken) {
 	for _, p := range places {
 		size := p.Size.Clone()
 		for i := range size {
