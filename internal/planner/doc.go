@@ -27,7 +27,7 @@
 //	formulate  makes what came at once a problem in plain numbers, for batch
 //	ahead      books capacity for terms that have not begun
 //	settle     decides what needs no offer, and makes tasks of what does
-//	consolidate  moves what works to offers that have become better
+//	consolidate  moves what works to offers that have become better, or to make room
 //	contend    serves those that wait, in turn; some make others give way
 //	explain    writes what people read
 //	beyond     counts what exists beyond what the fleet allows now
