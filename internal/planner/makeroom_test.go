@@ -17,14 +17,14 @@ import (
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
-// inTheWay is vision/either on the only T4, which it took because that was the cheapest of
+// inTheWay is nlp/either on the only T4, which it took because that was the cheapest of
 // what it can use, half an hour before nlp/one comes, which can use nothing else.
 func inTheWay(either func(*model.Intent), changes ...func(*Builder)) *Builder {
 	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Tenant("nlp", "rome").
 		Fleet(consolidating("apply", "0.5", 30*time.Minute)).
 		Offer("paris/t4", Cards("nvidia-t4", 1, "16Gi"), Costs("1")).
 		Offer("lyon/l4", Cards("nvidia-l4", 8, "24Gi"), Costs("1.4")).
-		Intent("vision/either", Wants(1, "T4", "L4"), cheapest, either)
+		Intent("nlp/either", Wants(1, "T4", "L4"), cheapest, either)
 	settled(b).Tick(28*time.Minute).Intent("nlp/one", Wants(1, "T4"), cheapest)
 	for _, change := range changes {
 		change(b)
@@ -47,7 +47,7 @@ func TestMakesRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Builder)
 		moves  bool
-		either func(*model.Intent) // what is else of vision/either
+		either func(*model.Intent) // what is else of nlp/either
 	}{
 		"as it is":                     {func(*Builder) {}, true, nil},
 		"with queue.policy fail":       {one(With(func(s *v1alpha1.IntentSpec) { s.Queue.Policy = "fail" })), true, nil},
@@ -84,7 +84,7 @@ func TestMakesRoom(t *testing.T) {
 			}
 			b := inTheWay(c.either, c.change)
 			p := b.Round()
-			moved := strings.HasPrefix(Of(p, "vision/either").Reason, "makes room for nlp/one, which finds no place")
+			moved := strings.HasPrefix(Of(p, "nlp/either").Reason, "makes room for nlp/one, which finds no place")
 			if moved != c.moves {
 				t.Fatalf("moves %v, want %v\n%s", moved, c.moves, describe(p))
 			}
@@ -100,13 +100,13 @@ func TestMakesRoom(t *testing.T) {
 // has not.
 func wantRoomTaken(t *testing.T, b *Builder, p *planner.Plan) {
 	t.Helper()
-	if d := Of(p, "vision/either"); d.Action != planner.Move || d.Code != lifecycle.CodeConsolidated {
+	if d := Of(p, "nlp/either"); d.Action != planner.Move || d.Code != lifecycle.CodeConsolidated {
 		t.Fatalf("got %s %s\n%s", d.Action, d.Code, describe(p))
 	}
-	if d := Of(p, "nlp/one"); d.Action != planner.Queued || d.Code != lifecycle.CodeMakingRoom || !strings.Contains(d.Reason, "waits until vision/either, which moved to make room for it, is seen gone from paris/t4") {
+	if d := Of(p, "nlp/one"); d.Action != planner.Queued || d.Code != lifecycle.CodeMakingRoom || !strings.Contains(d.Reason, "waits until nlp/either, which moved to make room for it, is seen gone from paris/t4") {
 		t.Fatalf("got %s %s\n%s", d.Action, d.Code, describe(p))
 	}
-	old := b.Contracts("vision/either")[0]
+	old := b.Contracts("nlp/either")[0]
 	if d := old.Status.Displaced; old.Status.Phase != v1alpha1.PhaseReleasing || d == nil || d.Cause != v1alpha1.Moved || d.By != "nlp/one" {
 		t.Fatalf("got %+v", old.Status)
 	}
@@ -126,6 +126,21 @@ func wantRoomTaken(t *testing.T, b *Builder, p *planner.Plan) {
 	wantOnlyKeeps(t, b)
 }
 
+// No tenant pays more for what another wants: what is in another tenant's way moves only to
+// where that costs no more.
+func TestMakesRoom_ForAnotherTenant(t *testing.T) {
+	for l4, moves := range map[string]bool{"1.01": false, "1": true, "0.99": true} {
+		b := inTheWay(func(*model.Intent) {}, func(b *Builder) {
+			b.Offer("lyon/l4", Costs(l4)).Remove("nlp/one").Intent("vision/one", Wants(1, "T4"), cheapest)
+		})
+		p := b.Round()
+		if moved := strings.HasPrefix(Of(p, "nlp/either").Reason, "makes room for vision/one, "); moved != moves {
+			t.Errorf("at %s: moves %t, want %t\n%s", l4, moved, moves, describe(p))
+		}
+		wantOnlyKeeps(t, b)
+	}
+}
+
 // It is moved as soon as it has been where it is for long enough, and the plan says when that is.
 func TestMakesRoom_AfterHold(t *testing.T) {
 	b := inTheWay(func(*model.Intent) {}, func(b *Builder) { b.Tick(-10 * time.Minute) })
@@ -134,7 +149,7 @@ func TestMakesRoom_AfterHold(t *testing.T) {
 		t.Fatalf("due after %s, want 10m\n%s", got, describe(p))
 	}
 	b.Tick(10 * time.Minute)
-	if p := b.Round(); Of(p, "vision/either").Action != planner.Move {
+	if p := b.Round(); Of(p, "nlp/either").Action != planner.Move {
 		t.Fatalf("after half an hour it is not moved\n%s", describe(p))
 	}
 }
@@ -147,13 +162,13 @@ func TestMakesRoom_CheapestMove(t *testing.T) {
 		Offer("paris/t4", Cards("nvidia-t4", 3, "16Gi"), Costs("1")).
 		Offer("lyon/l4", Cards("nvidia-l4", 8, "24Gi"), Costs("1.4")).
 		Offer("nice/a10", Cards("nvidia-a10", 8, "24Gi"), Costs("1.2")).
-		Intent("vision/a", Wants(1, "T4", "L4"), cheapest).
-		Intent("vision/b", Wants(1, "T4", "A10"), cheapest).
-		Intent("vision/c", Wants(1, "T4", "L4", "A10"), cheapest, Priority(10))
+		Intent("nlp/a", Wants(1, "T4", "L4"), cheapest).
+		Intent("nlp/b", Wants(1, "T4", "A10"), cheapest).
+		Intent("nlp/c", Wants(1, "T4", "L4", "A10"), cheapest, Priority(10))
 	settled(b).Tick(28*time.Minute).Intent("nlp/one", Wants(1, "T4"), cheapest, Priority(10))
-	for _, want := range []string{"vision/b", "vision/c"} {
+	for _, want := range []string{"nlp/b", "nlp/c"} {
 		p := b.Round()
-		for _, ref := range []string{"vision/a", "vision/b", "vision/c"} {
+		for _, ref := range []string{"nlp/a", "nlp/b", "nlp/c"} {
 			if got := Of(p, ref).Action == planner.Move; got != (ref == want) {
 				t.Fatalf("%s moves %v, want %s to\n%s", ref, got, want, describe(p))
 			}

@@ -26,7 +26,7 @@
 // It also makes room: where moves are made, one contract moves for an intent that finds no
 // place, to an offer at which its own intent may be by its rules and budgets, if both together
 // then cost at most as many times as much as where they are as the fleet pays for the sake of
-// others (Fleet.scarcity). Without that, more is refused with consolidation than without: what
+// others (Fleet.scarcity); for another tenant's only where it costs no more. Without that, more is refused with consolidation than without: what
 // moves to the cheapest place sits where alone another may (test/quality,
 // TestOnlineArrivals_Seeds). Only a contract that has been where it is for `hold` moves so, and
 // one in `hold` for one intent; to come back it has to be cheaper there by the rule above. The

@@ -173,7 +173,7 @@ func (x *maker) movesFor(j *draft.Job, alt int) (out []move) {
 			if m == nil || m == j || m.Priority > j.Priority || !slices.Contains(m.Live, c) || !at.lacks.Within(x.Relief(at.offer, c)) || !x.movable(m, c) {
 				continue
 			}
-			if to, found := x.elsewhere(m, c); found && x.justified(c, to, at.costs) {
+			if to, found := x.elsewhere(m, c); found && x.justified(j, c, to, at.costs) {
 				out = append(out, move{m, c, to, at.costs + to.more})
 			}
 		}
@@ -197,10 +197,14 @@ func (x *maker) movable(j *draft.Job, c *v1alpha1.Contract) bool {
 	return x.consolidable(j)
 }
 
-// justified reports whether a move for another is worth what it costs in addition: the moved
+// justified reports whether a move for a job is worth what it costs in addition: the moved
 // contract and the place that it makes cost at most as many times as much as both cost where
-// they are as the fleet pays for the sake of others (Fleet.scarcity).
-func (x *maker) justified(c *v1alpha1.Contract, to elsewhere, place quantity.Micro) bool {
+// they are as the fleet pays for the sake of others (Fleet.scarcity). No tenant pays more for
+// what another wants.
+func (x *maker) justified(j *draft.Job, c *v1alpha1.Contract, to elsewhere, place quantity.Micro) bool {
+	if c.Metadata.Namespace != j.TenantName && to.more > 0 {
+		return false
+	}
 	have := quantity.Wide{}.AddProduct(int64(to.more), 1000, 1)
 	most := quantity.Wide{}.AddProduct(int64(x.weekly(c.Spec.Price)+place), scarcity.Premium(x.Fleet), 1)
 	return to.more <= 0 || have.Compare(most) <= 0
