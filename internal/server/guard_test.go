@@ -104,7 +104,7 @@ func (e errString) Error() string { return string(e) }
 // One who is let in to the operators' port has a part of it: who holds all the long polls
 // that it may holds up nobody else.
 func TestTheOperatorsPortIsShared(t *testing.T) {
-	f := &fleet{t: t, revocations: new(Revocations), now: time.Now()}
+	f := &fleet{t: t, revocations: new(Revocations)} // by the real clock: each try costs of what refills
 	files := f.certify()
 	guard, err := NewGuard(nil, f.revocations, f.clock, quiet)
 	if err != nil {
