@@ -214,7 +214,7 @@ func parserProblem(src Source, err error) Problem {
 	if p, ok := misread(src.Text, m[2], line); ok {
 		return Problem{src.Line + p.Line, p.Column, "the YAML cannot be read: " + p.Message}
 	}
-	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2] + "; see its indentation, colons and quotes"}
+	return Problem{src.Line + line, 1, "the YAML cannot be read: " + m[2] + "; " + lookAt(m[2])}
 }
 
 // conflicted is the first line, from 0, that git marks as a conflict.

@@ -26,6 +26,19 @@ func misread(text []byte, said string, line int) (p Problem, ok bool) {
 	return Problem{}, false
 }
 
+// lookAt is what to do about what the parser says, where no more is known.
+func lookAt(said string) string {
+	switch {
+	case strings.HasPrefix(said, "control characters"):
+		return `remove them, or write them in double quotes as \xNN`
+	case strings.HasPrefix(said, "exceeded max depth"):
+		return "no document needs that"
+	case strings.HasPrefix(said, "found invalid Unicode"):
+		return "write the character itself"
+	}
+	return "see its indentation, colons and quotes"
+}
+
 // row is a line of a text, from 1, "" where there is none.
 func row(text []byte, line int) string {
 	n := 0
