@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/planner/account"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
@@ -37,9 +38,11 @@ type maker struct {
 	// nowhere are the searches that found nothing since something last moved.
 	nowhere map[string]bool
 	looks   *looks.Looks
-	// kept is what is free already of the places that those find for whom something moved: it
-	// is not for the next, until these have their turns.
-	kept []draft.Taken
+	// kept is what is free already of the places that those find for whom something moved, and
+	// charged what they will cost of their tenants' quotas and budgets: it is not for the next,
+	// until these have their turns.
+	kept    []draft.Taken
+	charged []account.Change
 }
 
 // makeRoom moves a contract for each job that waits and can be helped so, in their order. It
@@ -65,6 +68,9 @@ func (r *consolidation) makeRoom(waiting []*draft.Job) (moved bool) {
 	}
 	for _, k := range x.kept {
 		x.Shift(k.Place, k.Back())
+	}
+	for _, ch := range x.charged {
+		x.Booked(ch.Reverse())
 	}
 	return moved
 }
@@ -223,27 +229,32 @@ func (x *maker) make(j *draft.Job, o *move) bool {
 	next := *released
 	next.Status.Displaced = &v1alpha1.Displacement{Cause: v1alpha1.Moved, By: by, Noticed: x.Now, Leaves: x.Now}
 	x.Change(released, &next)
-	places := x.placesWithout(j, &next)
+	places, charged := x.placesWithout(j, &next)
 	if len(places) == 0 {
 		return false
 	}
 	x.kept = append(x.kept, draft.KeepFree(&x.Draft, places)...)
+	for _, ch := range charged {
+		ch = ch.Keep()
+		x.Booked(ch)
+		x.charged = append(x.charged, ch)
+	}
 	draft.SetKey(&x.Draft, x.Notices, by, append(slices.Clip(x.Notices[by]), x.W.Ledger.Contract(o.contract.Metadata.Name)))
 	return true
 }
 
-// placesWithout is where a job would find all that it waits for without a contract, nothing
-// where it would not.
-func (x *maker) placesWithout(j *draft.Job, c *v1alpha1.Contract) (places []draft.Taken) {
+// placesWithout is where a job would find all that it waits for without a contract, and what
+// its tenant's account would be charged for that; nothing where it would not.
+func (x *maker) placesWithout(j *draft.Job, c *v1alpha1.Contract) (places []draft.Taken, charged []account.Change) {
 	m := x.Mark()
 	defer x.Rollback(m)
 	x.Lend(c)
 	tried := x.Mark()
 	k := j.Copy(slices.Clone(j.Tasks))
 	if x.Fill(k, place.Rehearsal); len(k.Tasks) == 0 {
-		places = x.Changed(tried)
+		return x.Changed(tried), x.ChargedSince(tried)
 	}
-	return places
+	return nil, nil
 }
 
 // costText is what a move costs in addition, for people.
