@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner"
+	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	. "github.com/fleetbroker/fleetbroker/internal/planner/plantest"
 )
 
@@ -41,5 +43,49 @@ func TestMakesRoom_WithinTenant(t *testing.T) {
 			}
 			wantOnlyKeeps(t, b)
 		})
+	}
+}
+
+// Where the pods of what moved never leave, the rest of the place is kept for as long as
+// nothing else would move, and is for others then.
+func TestMakesRoom_NeverGone(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Tenant("nlp", "rome").
+		Fleet(consolidating("apply", "0.5", 30*time.Minute)).
+		Offer("paris/t4", Cards("nvidia-t4", 8, "16Gi"), Costs("1")).
+		Offer("lyon/l4", Cards("nvidia-l4", 8, "24Gi"), Costs("1.4")).
+		Intent("nlp/a", Wants(1, "T4", "L4"), cheapest)
+	settled(b).Tick(28*time.Minute).Intent("nlp/one", Wants(8, "T4"), cheapest)
+	if p := b.Round(); !slices.Equal(movedFor(p), []string{"nlp/a"}) {
+		t.Fatalf("nlp/a does not move\n%s", describe(p))
+	}
+	b.Tick(29*time.Minute).Intent("vision/late", Wants(1, "T4"), cheapest)
+	p := b.Round()
+	if Of(p, "vision/late").Action != planner.Queued || Of(p, "nlp/one").Code != lifecycle.CodeMakingRoom || p.Due.Sub(b.W.Now.Time) != time.Minute {
+		t.Fatalf("29 minutes later it is kept:\n%s", describe(p))
+	}
+	wantOnlyKeeps(t, b)
+	b.Tick(time.Minute)
+	if p := b.Round(); Of(p, "vision/late").Action != planner.Place || Of(p, "nlp/one").Action != planner.Queued || len(movedFor(p)) > 0 {
+		t.Fatalf("half an hour later it is not kept any more:\n%s", describe(p))
+	}
+	wantOnlyKeeps(t, b)
+}
+
+// Who was made room for has its turn whatever it costs until that is seen gone, and then as
+// any other.
+func TestMakesRoom_TurnsAsOthers(t *testing.T) {
+	b := inTheWay(func(*model.Intent) {}, func(b *Builder) {
+		b.Fleet(func(s *v1alpha1.FleetSpec) { s.Limits.Work = 700 })
+	})
+	b.Round()
+	b.Tick(time.Minute).Intent("nlp/first", Wants(9, "T4"), Priority(10)).Intent("nlp/second", Wants(9, "T4"), Priority(10))
+	if p := b.Round(); Of(p, "nlp/one").Code != lifecycle.CodeMakingRoom {
+		t.Fatalf("while it is made room for:\n%s", describe(p))
+	}
+	b.Tick(time.Minute).Deliver().Round()
+	b.Tick(time.Minute).Deliver().Round()
+	b.Tick(time.Minute).Intent("nlp/one", Wants(9, "T4")).Intent("nlp/first", Wants(8, "T4")).Intent("nlp/second", Wants(8, "T4"))
+	if p := b.Round(); Of(p, "nlp/one").Code != lifecycle.CodeWork {
+		t.Fatalf("after it was served, and changes:\n%s", describe(p))
 	}
 }

@@ -3,7 +3,6 @@ package consolidate
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -12,11 +11,8 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
-// Defaults of Fleet.consolidation.
-const (
-	defaultThreshold = 500_000 // millionths
-	defaultHold      = 30 * time.Minute
-)
+// defaultThreshold is that of Fleet.consolidation, in millionths.
+const defaultThreshold = 500_000
 
 // Wanted reports whether the fleet wants better offers looked for.
 func Wanted(fleet *v1alpha1.FleetSpec) bool {
@@ -25,7 +21,7 @@ func Wanted(fleet *v1alpha1.FleetSpec) bool {
 }
 
 func newConsolidation(r *settle.Settler) *consolidation {
-	out := &consolidation{Settler: r, hold: cmp.Or(r.Fleet.Consolidation.Hold.Duration, defaultHold), threshold: defaultThreshold}
+	out := &consolidation{Settler: r, hold: r.Hold(), threshold: defaultThreshold}
 	if t := r.Fleet.Consolidation.Threshold; t != nil {
 		out.threshold = t.Micro()
 	}

@@ -272,12 +272,26 @@ func (r *Contest) noticesFor(j *draft.Job) (charged, leaving []*v1alpha1.Contrac
 		switch {
 		case c.Status.Displaced == nil || r.OfferOf(c) == nil:
 		case c.Status.Phase == v1alpha1.PhaseReleasing:
-			leaving = append(leaving, c)
+			if r.isCountedOn(c) {
+				leaving = append(leaving, c)
+			}
 		case c.Status.Phase.Charged() && r.causeFor(j, c) != "":
 			charged = append(charged, c)
 		}
 	}
 	return charged, leaving
+}
+
+// isCountedOn reports whether what is being released is waited for. What moved for another is
+// for as long as nothing else would move: where its pods never leave, what is free already of
+// the place is for others then.
+func (r *Contest) isCountedOn(c *v1alpha1.Contract) bool {
+	if c.Status.Displaced.Cause != v1alpha1.Moved {
+		return true
+	}
+	until := v1alpha1.TimeOf(c.Status.Displaced.Noticed.Add(max(r.Hold(), r.Grace())))
+	r.Due(until)
+	return until.After(r.Now.Time)
 }
 
 // hasClaim reports whether others give way to a job, or have just done so.

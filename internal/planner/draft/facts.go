@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
@@ -96,6 +97,12 @@ func (f *Moment) ToEnd(c *v1alpha1.Contract) quantity.Micro {
 
 // defaultGrace is FORMATS' default of a fleet's gracePeriod.
 const defaultGrace = 5 * time.Minute
+
+// defaultHold is FORMATS' default of a fleet's consolidation.hold.
+const defaultHold = 30 * time.Minute
+
+// Hold is how long an offer must be better before what works is moved there.
+func (f *Facts) Hold() time.Duration { return cmp.Or(f.Fleet.Consolidation.Hold.Duration, defaultHold) }
 
 // Grace is how long trouble lasts before the fleet acts.
 func (f *Facts) Grace() time.Duration {

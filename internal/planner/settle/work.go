@@ -161,7 +161,9 @@ func (r *Settler) Ration() {
 
 // always reports whether a job has its turn whatever it costs.
 func (r *Settler) always(j *draft.Job) bool {
-	return j.Leaves() || j.Offered() || j.Warm() || len(r.Notices[draft.KeyOf(j.TenantName, j.Name)]) > 0
+	return j.Leaves() || j.Offered() || j.Warm() || slices.ContainsFunc(r.Notices[draft.KeyOf(j.TenantName, j.Name)], func(c *v1alpha1.Contract) bool {
+		return c.Status.Phase.Held() || !r.By(draft.RulesRoomMade) // what has been seen gone for a round is over
+	})
 }
 
 // bidders are the jobs that want offers looked at, in the order of their turns; those that
