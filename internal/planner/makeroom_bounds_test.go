@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,4 +89,41 @@ func TestMakesRoom_TurnsAsOthers(t *testing.T) {
 	if p := b.Round(); Of(p, "nlp/one").Code != lifecycle.CodeWork {
 		t.Fatalf("after it was served, and changes:\n%s", describe(p))
 	}
+}
+
+// All tenants together look for room no longer than limits.work, whatever waits, and each has
+// its turn.
+func TestMakesRoom_Work(t *testing.T) {
+	const work = 5000
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("owner", "rome").Tenant("t07", "rome").
+		Fleet(consolidating("apply", "0.5", 30*time.Minute))
+	for i := range 20 {
+		b.Offer(fmt.Sprintf("paris/t4-%d", i), Cards("nvidia-t4", 2, "16Gi"), Costs("1"))
+		b.Offer(fmt.Sprintf("lyon/l4-%d", i), Cards("nvidia-l4", 2, "24Gi"), Costs("1.4"))
+	}
+	b.Intent("t07/either", Wants(1, "T4", "L4"), cheapest)
+	for i := range 39 {
+		b.Intent(fmt.Sprintf("owner/m%d", i), Wants(1, "T4", "L4"), cheapest)
+	}
+	settled(b).Tick(40 * time.Minute).Fleet(func(s *v1alpha1.FleetSpec) { s.Limits.Work = work })
+	for i := range 40 {
+		b.Tenant(fmt.Sprintf("t%02d", i), "rome")
+		b.Intent(fmt.Sprintf("t%02d/w", i), Wants(1, "T4"), With(func(s *v1alpha1.IntentSpec) {
+			s.Resources.Named[v1alpha1.CPU] = v1alpha1.AmountOf(int64(i + 1))
+		}))
+	}
+	for minute := range 15 {
+		p, did := planner.CountWork(b.W)
+		if did.Parts > work*5/4 {
+			t.Fatalf("%d looks for room, want %d at most\n%s", did.Parts, work, describe(p))
+		}
+		if slices.Equal(movedFor(p), []string{"t07/either"}) {
+			return
+		}
+		if due := p.Due.Sub(b.W.Now.Time); due <= 0 || due > time.Minute {
+			t.Fatalf("minute %d: due in %s\n%s", minute, due, describe(p))
+		}
+		b.Apply(p).Tick(time.Minute)
+	}
+	t.Fatal("nothing moves for the one that can be helped")
 }

@@ -49,6 +49,8 @@ type consolidation struct {
 	kinds []asked
 	room  []int
 	tight int
+	// looked are the looks for room for those that wait, of all tenants.
+	looked int64
 }
 
 // standingProposals are those that the ledger remembers of what is still held.

@@ -49,7 +49,8 @@
 //     priority.
 //   - Looking is charged like any other look at the market (settle.Settler.Bill): what does
 //     not fit into the round keeps what was proposed for it. Looking for room is counted
-//     against limits.work of the tenant that waits (package looks).
+//     against limits.work of the tenant that waits (package looks), and no more is looked at
+//     for all tenants together than one has.
 //
 // # Who calls it
 //

@@ -3,6 +3,7 @@ package consolidate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 	"github.com/fleetbroker/fleetbroker/internal/planner/scarcity"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
 // A move for another makes room for an intent that finds no place: one contract that may be
@@ -28,8 +30,9 @@ import (
 const (
 	// movesTried bounds the moves that are tried in earnest for one intent, the cheapest first.
 	movesTried = 8
-	// looksOfMover is what it takes to find out whether a contract may be moved.
-	looksOfMover = 20
+	// looksOfHolder is what it takes to see whether what a contract holds is enough,
+	// looksOfMover to find out whether it may be moved, looksOfTry to try that for one replica.
+	looksOfHolder, looksOfMover, looksOfTry = 2, 20, 800
 )
 
 // maker makes room for intents that find no place, in one pass.
@@ -38,6 +41,9 @@ type maker struct {
 	// nowhere are the searches that found nothing since something last moved.
 	nowhere map[string]bool
 	looks   *looks.Looks
+	// movers are the contracts that were asked whether they may be moved, until something is
+	// taken of where they would go: for whom makes no difference.
+	movers map[*v1alpha1.Contract]mover
 	// kept is what is free already of the places that those find for whom something moved, and
 	// charged what they will cost of their tenants' quotas and budgets: it is not for the next,
 	// until these have their turns.
@@ -51,13 +57,17 @@ func (r *consolidation) makeRoom(waiting []*draft.Job) (moved bool) {
 	if r.W.Deaf || r.Fleet.Consolidation.Mode != "apply" || !r.By(draft.RulesRoomMade) {
 		return false
 	}
-	x := maker{consolidation: r, nowhere: map[string]bool{}}
-	for _, j := range waiting {
+	x := maker{consolidation: r, nowhere: map[string]bool{}, movers: map[*v1alpha1.Contract]mover{}}
+	for _, j := range x.inTurn(waiting) {
 		if !x.asks(j) {
 			continue
 		}
-		x.looks = &looks.Looks{Spent: r.Parts, Of: j.TenantName, Most: r.Limits.Work}
-		if key := x.keyOf(j); x.makeFor(j) {
+		x.looks = &looks.Looks{Spent: r.Parts, Of: j.TenantName, Most: min(r.Limits.Work, r.Parts[j.TenantName]+r.Limits.Work-r.looked)}
+		before := r.Parts[j.TenantName]
+		key := x.keyOf(j)
+		made := !x.nowhere[key] && x.makeFor(j)
+		r.looked += r.Parts[j.TenantName] - before
+		if made {
 			moved = true
 			clear(x.nowhere)
 		} else if !x.looks.Ended() {
@@ -75,6 +85,31 @@ func (r *consolidation) makeRoom(waiting []*draft.Job) (moved bool) {
 	return moved
 }
 
+// inTurn are those of some jobs for which room may be made, in their order. Where there is more
+// to look at than a round has looks for, tenants and each one's jobs have their turns in an order
+// that is another each minute, so that each has some.
+func (x *maker) inTurn(waiting []*draft.Job) (list []*draft.Job) {
+	kinds := map[string]bool{}
+	for _, j := range waiting {
+		if x.asks(j) {
+			list = append(list, j)
+			kinds[x.keyOf(j)] = true
+		}
+	}
+	offers, held := int64(len(x.Inventory.Offers())), int64(0)
+	for _, j := range x.Jobs {
+		held += int64(len(j.Live))
+	}
+	if each := offers + held*looksOfHolder + movesTried*looksOfTry; int64(len(kinds))*each+held*(offers+looksOfMover) > x.Limits.Work {
+		minute := x.Now.Truncate(settle.TurnsOf).Unix()
+		slices.SortStableFunc(list, func(a, b *draft.Job) int {
+			return cmp.Or(cmp.Compare(settle.Lot(minute, a.TenantName, ""), settle.Lot(minute, b.TenantName, "")), strings.Compare(a.TenantName, b.TenantName),
+				cmp.Compare(settle.Lot(minute, a.TenantName, a.Name), settle.Lot(minute, b.TenantName, b.Name)))
+		})
+	}
+	return list
+}
+
 // asks reports whether room is to be made for a job: all that it waits for are replicas that
 // have nothing, and nothing has moved for it for as long as an offer must be better.
 func (x *maker) asks(j *draft.Job) bool {
@@ -82,7 +117,7 @@ func (x *maker) asks(j *draft.Job) bool {
 		x.TimedOut(j) || len(x.Relations().Together[draft.KeyOfJob(j)]) > 0 {
 		return false
 	}
-	if slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskFresh || t.Of > 0 }) || x.nowhere[x.keyOf(j)] {
+	if slices.ContainsFunc(j.Tasks, func(t draft.Task) bool { return t.Kind != draft.TaskFresh || t.Of > 0 }) {
 		return false
 	}
 	return !slices.ContainsFunc(x.Notices[draft.KeyOf(j.TenantName, j.Name)], func(c *v1alpha1.Contract) bool {
@@ -125,6 +160,11 @@ func (x *maker) makeFor(j *draft.Job) bool {
 	for alt := range j.Alternatives() {
 		list := x.movesFor(j, alt)
 		for i := range list[:min(len(list), movesTried)] {
+			if n := looksOfTry * int64(len(j.Tasks)); i == 0 {
+				x.looks.Spend(n) // the first is tried for which the looks for it were there
+			} else if !x.looks.Take(n) {
+				break
+			}
 			if x.Try(func() bool { return x.make(j, &list[i]) }) {
 				return true
 			}
@@ -145,6 +185,9 @@ func (x *maker) fullFor(j *draft.Job, alt int) (out []full) {
 	x.Match.Trim()
 	q := x.For(j, place.Rehearsal, len(j.Tasks))
 	s := x.ClassFor(j, q, alt)
+	if !x.looks.Take(int64(len(s.Candidates))) {
+		return nil
+	}
 	l := x.LimitsFor(j, q, s, match.SpendLimits{}, int64(len(j.Tasks)-1))
 	l.Rules = place.SharedRules(&x.Placer, j, q, s)
 	for i := range s.Candidates {
@@ -171,15 +214,15 @@ func (x *maker) movesFor(j *draft.Job, alt int) (out []move) {
 			list = slices.Concat(list, m.Contracts)
 		}
 		for _, c := range list {
-			if !x.looks.Take(looksOfMover) {
+			if !x.looks.Take(looksOfHolder) {
 				break
 			}
 			c = x.Latest(c)
 			m := x.JobOf(c.Metadata.Namespace, c.Spec.Intent.Name)
-			if m == nil || m == j || m.Priority > j.Priority || !slices.Contains(m.Live, c) || !at.lacks.Within(x.Relief(at.offer, c)) || !x.movable(m, c) {
+			if m == nil || m == j || m.Priority > j.Priority || !slices.Contains(m.Live, c) || !at.lacks.Within(x.Relief(at.offer, c)) {
 				continue
 			}
-			if to, found := x.elsewhere(m, c); found && x.justified(j, c, to, at.costs) {
+			if to, found := x.asked(m, c); found && x.justified(j, c, to, at.costs) {
 				out = append(out, move{m, c, to, at.costs + to.more})
 			}
 		}
@@ -188,6 +231,26 @@ func (x *maker) movesFor(j *draft.Job, alt int) (out []move) {
 		return cmp.Or(cmp.Compare(a.costs, b.costs), cmp.Compare(disruptionOf(a.contract), disruptionOf(b.contract)), strings.Compare(a.contract.Metadata.Name, b.contract.Metadata.Name))
 	})
 	return out
+}
+
+// mover is where a contract would go for another, if it may.
+type mover struct {
+	to    elsewhere
+	found bool
+}
+
+// asked is where a contract would go for another, if it may.
+func (x *maker) asked(j *draft.Job, c *v1alpha1.Contract) (to elsewhere, found bool) {
+	m, known := x.movers[c]
+	if !known && x.looks.Take(looksOfMover) {
+		if x.movable(j, c) {
+			m.to, m.found = x.elsewhere(j, c)
+		}
+		if !x.looks.Ended() {
+			x.movers[c] = m
+		}
+	}
+	return m.to, m.found
 }
 
 // movable reports whether a contract may be moved for another: where consolidation may move it,
@@ -234,6 +297,17 @@ func (x *maker) make(j *draft.Job, o *move) bool {
 		return false
 	}
 	x.kept = append(x.kept, draft.KeepFree(&x.Draft, places)...)
+	taken := map[*inventory.Offer]bool{o.to.offer: true}
+	for _, m := range o.to.offer.PoolPeers {
+		taken[m] = true
+	}
+	for _, p := range places {
+		taken[p.Offer] = true
+		for _, m := range p.Offer.PoolPeers {
+			taken[m] = true
+		}
+	}
+	maps.DeleteFunc(x.movers, func(_ *v1alpha1.Contract, m mover) bool { return m.found && taken[m.to.offer] })
 	for _, ch := range charged {
 		ch = ch.Keep()
 		x.Booked(ch)
