@@ -30,7 +30,8 @@
 // moves to the cheapest place sits where alone another may (test/quality,
 // TestOnlineArrivals_Seeds). Only a contract that has been where it is for `hold` moves so, and
 // one in `hold` for one intent; to come back it has to be cheaper there by the rule above. The
-// intent has what is left: contend keeps it, as it does where others give way.
+// intent has what is left: contend keeps it, as it does where others give way, for as long as
+// `hold`.
 //
 //	consolidate.go   which jobs are looked at, and what is proposed and moved
 //	consolidable.go  what may be moved at all
