@@ -127,3 +127,37 @@ func TestMakesRoom_Work(t *testing.T) {
 	}
 	t.Fatal("nothing moves for the one that can be helped")
 }
+
+// Another tenant that comes and goes under other names has a contract move less and less.
+func TestMakesRoom_OtherNames(t *testing.T) {
+	b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").Tenant("nlp", "rome").
+		Fleet(consolidating("apply", "0.5", 30*time.Minute)).
+		Offer("paris/t4", Cards("nvidia-t4", 1, "16Gi"), Costs("1")).
+		Offer("lyon/l4", Cards("nvidia-l4", 1, "24Gi"), Costs("1")).
+		Intent("nlp/either", Wants(1, "T4", "L4"), cheapest)
+	settled(b)
+	var moves []time.Duration
+	for n := range 200 { // every five minutes another intent wants what nlp/either has
+		model := "T4"
+		for _, c := range b.Contracts("nlp/either") {
+			if c.Status.Phase.Charged() && c.Spec.Provider == "lyon" {
+				model = "L4"
+			}
+		}
+		if n > 0 {
+			b.Remove(fmt.Sprintf("vision/x%d", n-1))
+		}
+		b.Tick(5*time.Minute).Deliver().Intent(fmt.Sprintf("vision/x%d", n), Wants(1, model))
+		if len(movedFor(b.Round())) > 0 {
+			moves = append(moves, b.W.Now.Sub(Start.Time))
+		}
+	}
+	for i := 2; i < len(moves); i++ {
+		if last, before := moves[i]-moves[i-1], moves[i-1]-moves[i-2]; last < 2*before-10*time.Minute {
+			t.Fatalf("it moves after %s, and before that after %s: %v", last, before, moves)
+		}
+	}
+	if len(moves) < 3 {
+		t.Fatalf("it moves after %v", moves)
+	}
+}

@@ -29,7 +29,7 @@
 // others (Fleet.scarcity); for another tenant's only where it costs no more. Without that, more is refused with consolidation than without: what
 // moves to the cheapest place sits where alone another may (test/quality,
 // TestOnlineArrivals_Seeds). Only a contract that has been where it is for `hold` moves so, and
-// one in `hold` for one intent; to come back it has to be cheaper there by the rule above. The
+// one in `hold` for one intent, and for other tenants each time after twice as long; to come back it has to be cheaper there by the rule above. The
 // intent has what is left: contend keeps it, as it does where others give way, for as long as
 // `hold`.
 //

@@ -219,7 +219,7 @@ func (x *maker) movesFor(j *draft.Job, alt int) (out []move) {
 			}
 			c = x.Latest(c)
 			m := x.JobOf(c.Metadata.Namespace, c.Spec.Intent.Name)
-			if m == nil || m == j || m.Priority > j.Priority || !slices.Contains(m.Live, c) || !at.lacks.Within(x.Relief(at.offer, c)) {
+			if m == nil || m == j || m.Priority > j.Priority || !slices.Contains(m.Live, c) || !at.lacks.Within(x.Relief(at.offer, c)) || m.TenantName != j.TenantName && !x.rested(c) {
 				continue
 			}
 			if to, found := x.asked(m, c); found && x.justified(j, c, to, at.costs) {
@@ -264,6 +264,22 @@ func (x *maker) movable(j *draft.Job, c *v1alpha1.Contract) bool {
 		return false
 	}
 	return x.consolidable(j)
+}
+
+// rested reports whether a contract may move for another tenant again: each time that one of
+// its intent did, as far as the ledger remembers, the next stays for twice as long. Else who
+// comes and goes under other names has it move for ever.
+func (x *maker) rested(c *v1alpha1.Contract) bool {
+	const doublings = 8
+	n := 0
+	for _, old := range x.W.Ledger.ByIntent(c.Metadata.Namespace, c.Spec.Intent.Name) {
+		if d := old.Status.Displaced; d != nil && d.Cause == v1alpha1.Moved && !strings.HasPrefix(d.By, c.Metadata.Namespace+"/") {
+			n++
+		}
+	}
+	until := v1alpha1.TimeOf(c.Spec.Term.Start.Add(x.hold << min(n, doublings)))
+	x.Due(until)
+	return !until.After(x.Now.Time)
 }
 
 // justified reports whether a move for a job is worth what it costs in addition: the moved
