@@ -26,18 +26,19 @@
 // It also makes room: where moves are made, one contract moves for an intent that finds no
 // place, to an offer at which its own intent may be by its rules and budgets, if both together
 // then cost at most as many times as much as where they are as the fleet pays for the sake of
-// others (Fleet.scarcity); for another tenant's only where it costs no more. Without that, more is refused with consolidation than without: what
-// moves to the cheapest place sits where alone another may (test/quality,
-// TestOnlineArrivals_Seeds). Only a contract that has been where it is for `hold` moves so, and
-// one in `hold` for one intent, and for other tenants each time after twice as long; to come back it has to be cheaper there by the rule above. The
-// intent has what is left: contend keeps it, as it does where others give way, for as long as
-// `hold`.
+// others (Fleet.scarcity); for another tenant's only where it costs no more. Without that, more
+// is refused with consolidation than without: what moves to the cheapest place sits where alone
+// another may (test/quality, TestOnlineArrivals_Seeds). Only a contract that has been where it
+// is for `hold` moves so, and one in `hold` for one intent; for other tenants each time after
+// twice as long. To come back it has to be cheaper there by the rule above. The intent has what
+// is left: contend keeps it, as it does where others give way, for as long as `hold`.
 //
 //	consolidate.go   which jobs are looked at, and what is proposed and moved
 //	consolidable.go  what may be moved at all
 //	better.go        which offer is better for a contract, and whether that is worth it
 //	together.go      replicas that share a domain, which move as a whole
 //	makeroom.go      a move for an intent that finds no place
+//	mover.go         which contract may make it, and where that goes
 //	room.go          a move leaves room for each kind of request that is asked for
 //
 // # Invariants
