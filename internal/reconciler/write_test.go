@@ -31,6 +31,8 @@ func TestLine(t *testing.T) {
 	releasing := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
 	releasing.Status.Reason, releasing.Status.Message = "ProviderLost", "paris is silent"
 	was := contract("vision", "train", "a100", v1alpha1.PhaseActive, 4)
+	forOther := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
+	forOther.Status.Displaced = &v1alpha1.Displacement{Cause: v1alpha1.Moved, By: "nlp/one"}
 	active := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
 	larger := contract("vision", "train", "h100", v1alpha1.PhaseActive, 6)
 	waiting := contract("vision", "train", "h100", v1alpha1.PhaseActive, 4)
@@ -38,17 +40,18 @@ func TestLine(t *testing.T) {
 	drained := contract("vision", "train", "a100", v1alpha1.PhaseReleasing, 4)
 	drained.Status.Drained = v1alpha1.TimeOf(time.Unix(1, 0))
 	for want, changes := range map[string][]model.Change{
-		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h)":                {change(nil, reserved)},
-		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h) and 1 more":     {change(nil, reserved), change(nil, reserved)},
-		"move vision/train from paris/a100 to paris/h100 (4x nvidia-h100, 4.00 EUR/h)": {change(was, releasing), change(nil, reserved)},
-		"release vision/train from paris/a100 (paris is silent)":                       {change(was, releasing)},
-		"resize vision/train on paris/h100 (6x nvidia-h100, 6.00 EUR/h)":               {change(active, larger)},
-		"active vision/train on paris/h100":                                            {change(reserved, active)},
-		"active vision/train on paris/h100: nothing is granted yet":                    {change(active, waiting)},
-		"drained vision/train on paris/a100":                                           {change(releasing, drained)},
-		"retire vision-train of vision/train":                                          {change(active, nil)},
-		"update vision/train on paris/h100":                                            {change(active, active)},
-		"queue vision/train: none of 3 offers fits: 3 have another GPU model":          nil,
+		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h)":                                         {change(nil, reserved)},
+		"place vision/train on paris/h100 (4x nvidia-h100, 4.00 EUR/h) and 1 more":                              {change(nil, reserved), change(nil, reserved)},
+		"move vision/train from paris/a100 to paris/h100 (4x nvidia-h100, 4.00 EUR/h)":                          {change(was, releasing), change(nil, reserved)},
+		"move vision/train from paris/a100 to paris/h100 (4x nvidia-h100, 4.00 EUR/h) to make room for nlp/one": {change(was, forOther), change(nil, reserved)},
+		"release vision/train from paris/a100 (paris is silent)":                                                {change(was, releasing)},
+		"resize vision/train on paris/h100 (6x nvidia-h100, 6.00 EUR/h)":                                        {change(active, larger)},
+		"active vision/train on paris/h100":                                                                     {change(reserved, active)},
+		"active vision/train on paris/h100: nothing is granted yet":                                             {change(active, waiting)},
+		"drained vision/train on paris/a100":                                                                    {change(releasing, drained)},
+		"retire vision-train of vision/train":                                                                   {change(active, nil)},
+		"update vision/train on paris/h100":                                                                     {change(active, active)},
+		"queue vision/train: none of 3 offers fits: 3 have another GPU model":                                   nil,
 	} {
 		d := planner.Decision{Tenant: "vision", Name: "train", Action: planner.Queued, Reason: "none of 3 offers fits: 3 have another GPU model"}
 		if got := message.Line(&d, changes); got != want {

@@ -35,7 +35,7 @@ func Line(d *planner.Decision, changes []model.Change) string {
 	}
 	switch {
 	case placed != nil && released != nil:
-		return fmt.Sprintf("move %s from %s to %s (%s)%s", name, flavorOf(released.Before), flavorOf(placed.After), size(placed.After), more(changes))
+		return fmt.Sprintf("move %s from %s to %s (%s)%s%s", name, flavorOf(released.Before), flavorOf(placed.After), size(placed.After), more(changes), forWhom(released.After))
 	case placed != nil:
 		return fmt.Sprintf("place %s on %s (%s)%s", name, flavorOf(placed.After), size(placed.After), more(changes))
 	case released != nil && released.After.Status.Target == v1alpha1.PhasePreempted:
@@ -60,6 +60,14 @@ func Line(d *planner.Decision, changes []model.Change) string {
 		return fmt.Sprintf("update %s on %s", name, flavorOf(other.After))
 	}
 	return fmt.Sprintf("%s %s%s", d.Action, name, because(d.Reason))
+}
+
+// forWhom says for which intent a contract has moved, "" for none.
+func forWhom(c *v1alpha1.Contract) string {
+	if d := c.Status.Displaced; d != nil && d.Cause == v1alpha1.Moved {
+		return " to make room for " + d.By
+	}
+	return ""
 }
 
 // stands says in which phase a contract is, and why.
