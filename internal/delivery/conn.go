@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -91,16 +90,14 @@ func connect(ctx context.Context, name string, config *rest.Config, o *Options) 
 	}
 	config.UserAgent = "fleetbroker"
 	config.WarningHandler = rest.NoWarnings{}
-	// Answers in other forms are not read (package bulk).
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	c := &conn{
 		config: config, manager: fleets.Set{Fleet: o.Fleet}.Name(), timeout: o.CallTimeout, clock: o.Clock, doubt: make(chan struct{}, 1),
 		gvrs: map[kind]schema.GroupVersionResource{}, informers: map[kind]cache.SharedIndexInformer{}, written: map[key]writtenObject{}, writtenOf: map[key][]key{},
 	}
+	c.bounds.On(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(r)
-			c.bounds.Answer(r, answer)
 			o.Hooks.Called(name, r.Method, strings.TrimSuffix(r.URL.Path, "/"), c.heard(r, answer, err))
 			return answer, err
 		})

@@ -3,7 +3,7 @@
 // likes.
 //
 // Invariants: an answer that is read whole has at most the bytes that its path may have; no
-// answer has a request wait for longer than maxWait, which the library would for years.
+// answer has a request wait for longer than retryafter.Most, which the library would for years.
 // Lists and watches of objects are not bounded here: what a cluster has, its own agent keeps,
 // and the memory of its pod is the bound.
 //
@@ -14,15 +14,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
-)
 
-// maxWait is for how long an answer may ask to be left alone.
-const maxWait = 10 * time.Second
+	"github.com/fleetbroker/fleetbroker/internal/api/retryafter"
+)
 
 // What answers that are read whole may have, in bytes.
 const (
@@ -45,11 +42,7 @@ func (b bounds) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return answer, err
 	}
-	if text := answer.Header.Get("Retry-After"); text != "" {
-		if wait, err := strconv.ParseUint(text, 10, 64); err != nil || wait > uint64(maxWait/time.Second) {
-			answer.Header.Set("Retry-After", strconv.Itoa(int(maxWait/time.Second)))
-		}
-	}
+	retryafter.Bound(answer.Header)
 	if most := bound(r.URL.Path); most > 0 && answer.Body != nil {
 		answer.Body = &body{ReadCloser: answer.Body, path: r.URL.Path, most: most, left: most}
 	}

@@ -22,7 +22,7 @@ func TestMeterThatHangs(t *testing.T) {
 			t.Errorf("got %v, %v; want nothing measured within the hour", got, ctx.Err())
 		}
 		if m.told == "" {
-			t.Error("nobody is told")
+			t.Error("nobody learns of it")
 		}
 	})
 }

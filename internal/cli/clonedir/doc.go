@@ -1,4 +1,4 @@
-// Package clonedir opens the git repository of a directory that somebody else may have
+// Package clonedir opens the git repository of a directory that others may have
 // filled, such as a cache of CI, for commands that read it.
 //
 // What go-git opens there is a regular file, of a size that such a file may have: a pipe or

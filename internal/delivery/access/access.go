@@ -23,7 +23,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -176,10 +175,8 @@ func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error)
 	}
 	// The server limits its clients better than we can (priority and fairness).
 	out.QPS = -1
-	// Answers in other forms are not read (package bulk).
-	out.ContentType, out.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	// Whoever asks with it: what the cluster answers is the cluster's.
-	out.Wrap(new(bulk.Bounds).Wrap)
+	new(bulk.Bounds).On(out)
 	out.Wrap(stay)
 	return out, nil
 }

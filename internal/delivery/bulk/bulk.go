@@ -6,7 +6,7 @@
 // connection never exceed their bounds, in bytes and in what they decode to; what exceeds
 // them is an error that says so, and the cluster is not served. The pages of a list count
 // together, because who reads them keeps all. An answer in a form that is not counted is an
-// error. No answer has a request wait for longer than maxWait.
+// error. No answer has a request wait for longer than retryafter.Most.
 //
 // Callers: delivery, one Bounds a connection. Its methods are safe for concurrent use.
 package bulk
@@ -18,15 +18,16 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/retryafter"
 	"github.com/fleetbroker/fleetbroker/internal/forge/jsonbound"
 )
 
@@ -41,9 +42,6 @@ const (
 	// maxEvent is of one event of a watch, in bytes: the watch's decoder takes no larger one,
 	// but reads it first.
 	maxEvent = 16 << 20
-	// maxWait is for how long a cluster may ask to be left alone: the library waits for as
-	// long as an answer states.
-	maxWait = 10 * time.Second
 	// maxName is of an object's kind, namespace and name; Kubernetes takes 253 of a name and 63 of
 	// a namespace.
 	maxName = 512
@@ -79,9 +77,7 @@ func (b *Bounds) Answer(r *http.Request, answer *http.Response) {
 	if answer == nil {
 		return
 	}
-	if wait, err := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 64); answer.Header.Get("Retry-After") != "" && (err != nil || wait > uint64(maxWait/time.Second)) {
-		answer.Header.Set("Retry-After", strconv.Itoa(int(maxWait/time.Second)))
-	}
+	retryafter.Bound(answer.Header)
 	if answer.Body == nil {
 		return
 	}
@@ -128,12 +124,16 @@ func (b *Bounds) Refused() error {
 	return b.over
 }
 
-// Wrap bounds the answers that a transport brings.
-func (b *Bounds) Wrap(next http.RoundTripper) http.RoundTripper {
-	return RoundTripper(func(r *http.Request) (*http.Response, error) {
-		answer, err := next.RoundTrip(r)
-		b.Answer(r, answer)
-		return answer, err
+// On bounds the answers to who uses a config, and has them asked for in JSON: in another form
+// they are not read.
+func (b *Bounds) On(config *rest.Config) {
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return RoundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			b.Answer(r, answer)
+			return answer, err
+		})
 	})
 }
 

@@ -27,7 +27,7 @@ func configOf(t *testing.T, b *Bounds, serve http.HandlerFunc) *rest.Config {
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.CloseClientConnections)
 	config := &rest.Config{Host: server.URL, QPS: -1}
-	config.Wrap(b.Wrap)
+	b.On(config)
 	return config
 }
 

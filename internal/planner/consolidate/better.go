@@ -111,7 +111,7 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 		if !whole && found != nil && x.Quote.Hourly >= found.cand.Quote.Peak {
 			continue // it can be no cheaper at any hour
 		}
-		lower := p.costs - r.weekly(r.Match.ContractPrice(x.Offer, x.Quote, x.Size)) - x.Quote.Transfer
+		lower := p.costs - r.hourlyOf(x)
 		saves := lower
 		if saves > 0 {
 			saves -= max(scarce.Extra(x)-worth, 0)
@@ -124,6 +124,11 @@ func (r *consolidation) betterFor(j *draft.Job, c *v1alpha1.Contract, among look
 		}
 	}
 	return found
+}
+
+// hourlyOf is what a place costs an hour, over a week, data that it moves included.
+func (r *consolidation) hourlyOf(c *match.Candidate) quantity.Micro {
+	return r.weekly(r.Match.ContractPrice(c.Offer, c.Quote, c.Size)) + c.Quote.Transfer
 }
 
 // present is where a contract is, and what another offer for it is compared with.

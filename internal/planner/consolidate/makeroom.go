@@ -200,7 +200,7 @@ func (x *maker) fullFor(j *draft.Job, alt int) (out []full) {
 				lacks = lacks.Set(k, n)
 			}
 		}
-		out = append(out, full{c.Offer, lacks, x.weekly(x.Match.ContractPrice(c.Offer, c.Quote, c.Size)) + c.Quote.Transfer})
+		out = append(out, full{c.Offer, lacks, x.hourlyOf(c)})
 	}
 	return out
 }
@@ -250,17 +250,7 @@ func (x *maker) make(j *draft.Job, o *move) bool {
 		return false
 	}
 	x.kept = append(x.kept, draft.KeepFree(&x.Draft, places)...)
-	taken := map[*inventory.Offer]bool{o.to.offer: true}
-	for _, m := range o.to.offer.PoolPeers {
-		taken[m] = true
-	}
-	for _, p := range places {
-		taken[p.Offer] = true
-		for _, m := range p.Offer.PoolPeers {
-			taken[m] = true
-		}
-	}
-	maps.DeleteFunc(x.movers, func(_ *v1alpha1.Contract, m mover) bool { return m.found && taken[m.to.offer] })
+	x.askAgain(o.to.offer, places)
 	for _, ch := range charged {
 		ch = ch.Keep()
 		x.Booked(ch)
@@ -268,6 +258,22 @@ func (x *maker) make(j *draft.Job, o *move) bool {
 	}
 	draft.SetKey(&x.Draft, x.Notices, by, append(slices.Clip(x.Notices[by]), x.W.Ledger.Contract(o.contract.Metadata.Name)))
 	return true
+}
+
+// askAgain forgets the movers that would go to an offer or places of which something was taken.
+func (x *maker) askAgain(offer *inventory.Offer, places []draft.Taken) {
+	taken := map[*inventory.Offer]bool{}
+	take := func(o *inventory.Offer) {
+		taken[o] = true
+		for _, m := range o.PoolPeers {
+			taken[m] = true
+		}
+	}
+	take(offer)
+	for _, p := range places {
+		take(p.Offer)
+	}
+	maps.DeleteFunc(x.movers, func(_ *v1alpha1.Contract, m mover) bool { return m.found && taken[m.to.offer] })
 }
 
 // placesWithout is where a job would find all that it waits for without a contract, and what

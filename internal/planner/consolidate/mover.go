@@ -47,7 +47,7 @@ func (x *maker) movable(j *draft.Job, c *v1alpha1.Contract) bool {
 
 // rested reports whether a contract may move for another tenant again: each time that one of
 // its intent did, as far as the ledger remembers, the next stays for twice as long. Else who
-// comes and goes under other names has it move for ever.
+// comes and goes under other names has it move without end.
 func (x *maker) rested(c *v1alpha1.Contract) bool {
 	const doublings = 8
 	n := 0
@@ -99,7 +99,7 @@ func (x *maker) elsewhere(j *draft.Job, c *v1alpha1.Contract) (best elsewhere, f
 		if !p.admits(y) || y.Vague || !byCost && y.Score < p.floor {
 			continue
 		}
-		more := x.weekly(x.Match.ContractPrice(y.Offer, y.Quote, y.Size)) + y.Quote.Transfer - costs
+		more := x.hourlyOf(y) - costs
 		if more > 0 && !byCost {
 			continue
 		}
