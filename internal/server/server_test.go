@@ -54,6 +54,7 @@ type recorder struct {
 	reports []heard
 	flavors []v1alpha1.Flavor
 	demand  *v1alpha1.Demand
+	asked   int // how often for offers
 }
 
 type heard struct {
@@ -89,6 +90,7 @@ func (*recorder) Pods() []wire.PodsReport {
 func (m *recorder) Offers(q market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.asked++
 	var out []v1alpha1.Flavor
 	for _, f := range m.flavors {
 		if q.Provider == "" || q.Provider == f.Metadata.Namespace {
@@ -96,6 +98,13 @@ func (m *recorder) Offers(q market.Query) (tree.Tree, []v1alpha1.Flavor, <-chan 
 		}
 	}
 	return tree.Tree{Root: feed}, out, nil
+}
+
+// timesAsked is how often somebody looked at the offers.
+func (m *recorder) timesAsked() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked
 }
 
 // feed is the tree of every recorder.
