@@ -3,11 +3,10 @@ package audit
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/fleetbroker/fleetbroker/internal/audit/hands"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
-	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 )
 
 // ring is a list of keys with whose they are.
@@ -19,21 +18,6 @@ type ring struct {
 func ringOf(list []gitrepo.Key) (ring, error) {
 	keys, err := gitrepo.NewKeys(list)
 	return ring{keys, list}, err
-}
-
-// merged are the keys of two lists, each once.
-func merged(a, b []gitrepo.Key) []gitrepo.Key {
-	out := slices.Clone(a)
-	for _, k := range b {
-		id, err := pubkey.ID(k.Text)
-		if !slices.ContainsFunc(out, func(o gitrepo.Key) bool {
-			of, bad := pubkey.ID(o.Text)
-			return err == nil && bad == nil && of == id
-		}) {
-			out = append(out, k)
-		}
-	}
-	return out
 }
 
 // signers are whose signature makes a commit the daemon's: those that were
@@ -60,6 +44,10 @@ type Signed struct {
 func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error) {
 	if !sound {
 		s = nil // nothing of it is believed
+	}
+	if why := hands.Twice(v.c.Message); why != "" {
+		v.fault("", "trailers", "%s", why)
+		return false, nil
 	}
 	if v.strict() && !v.signers.rooted {
 		of, err := ringOf(v.root.Ledger(nil))
@@ -151,8 +139,8 @@ func (v *verifier) asked() string {
 
 // signer is whose key of a ring signed the commit, or why none's did.
 func (v *verifier) signer(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
-	if of.keys.Empty() {
-		return nil, "", nil
+	if why = hands.Twice(v.c.Message); of.keys.Empty() || why != "" {
+		return nil, why, nil
 	}
 	raw, err := v.h.Commit(v.c.proof())
 	if err != nil {
@@ -185,7 +173,7 @@ func (v *verifier) follow(s *state) (err error) {
 
 func (v *verifier) signed(by *gitrepo.Key) {
 	v.by = by.Text
-	v.ever = merged(v.ever, []gitrepo.Key{*by})
+	v.ever = hands.Merged(v.ever, []gitrepo.Key{*by})
 	for i := range v.report.Signers {
 		if s := &v.report.Signers[i]; s.Key == by.Text && s.Principal == by.Principal {
 			s.Commits++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
+	"github.com/fleetbroker/fleetbroker/internal/audit/hands"
 	"github.com/fleetbroker/fleetbroker/internal/audit/sequence"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
@@ -138,7 +139,7 @@ func (v *verifier) vouched(ctx context.Context, w *Witness) string {
 	}
 	list := v.ever
 	if v.strict() {
-		list = merged(v.root.Ledger(nil), list)
+		list = hands.Merged(v.root.Ledger(nil), list)
 	}
 	of, err := ringOf(list)
 	if err != nil {
@@ -150,6 +151,9 @@ func (v *verifier) vouched(ctx context.Context, w *Witness) string {
 	data, err := gitobj.ParseCommit(w.Object)
 	if err != nil {
 		return err.Error()
+	}
+	if why := hands.Twice(data.Message); why != "" {
+		return why
 	}
 	i, err := of.keys.SignerOf(w.Object, data.Committer.When)
 	if err != nil {

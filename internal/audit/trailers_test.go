@@ -119,3 +119,39 @@ func TestVerify_Verified(t *testing.T) {
 		}
 	}
 }
+
+// A commit that says a trailer twice is nobody's, whatever key signed it: one program reads
+// the first value, another the last. Daemons take it for another account's as well
+// (TestOurs_SaysNothingTwice).
+func TestVerify_TrailersSaidTwice(t *testing.T) {
+	for _, line := range []string{"Ledger: ledger 9", "Rules: 1", "renderer: 1", "Fleet: another", "Plan: undo", "Now: 2026-11-01T00:00:00Z", "Inputs: " + strings.Repeat("ab", 20)} {
+		t.Run(line, func(t *testing.T) {
+			s, root, signer := rooted(t, "ledger")
+			with := func(o *audit.Options) { o.Root, o.Branch = root, "ledger" }
+			honest, bad := s.judge(with)
+			if len(bad) > 0 {
+				t.Fatal(bad)
+			}
+			s.forge(forged{puts: request("a"), contracts: []string{line}, trailers: map[string]string{"Rules": "16", "Renderer": "2", "Fleet": root.ID()}, signer: signer})
+			head := s.Remote.Head("ledger").String()
+			rep, bad := s.judge(with)
+			key, _, _ := strings.Cut(line, ":")
+			if !slices.ContainsFunc(bad, func(b string) bool {
+				return strings.HasPrefix(strings.ToLower(b), "trailers: it says "+strings.ToLower(key)+" twice")
+			}) || rep.Violations[0].Commit != head {
+				t.Errorf("violations %v", bad)
+			}
+			if !slices.ContainsFunc(rep.Violations, func(v audit.Violation) bool { return v.Rule == "foreign" }) || rep.Seq != honest.Seq || rep.Fleet != honest.Fleet {
+				t.Errorf("it was taken for the daemon's: %v, seq %d after %d", bad, rep.Seq, honest.Seq)
+			}
+			if by, why, err := audit.Vouched(t.Context(), s.Remote.Objects(), s.Remote.Head("ledger"), root, nil); err != nil || by != "" || !strings.Contains(why, "twice") {
+				t.Errorf("vouched for by %q: %s, %v", by, why, err)
+			}
+		})
+	}
+	unsigned := lived(t, "ledger", nil, "")
+	unsigned.forge(forged{puts: request("a"), contracts: []string{"Plan: undo"}})
+	if _, bad := unsigned.judge(func(*audit.Options) {}); len(bad) != 2 || !strings.HasPrefix(bad[0], "trailers: it says Plan twice") || !strings.HasPrefix(bad[1], "foreign: ") {
+		t.Errorf("unsigned: %v", bad)
+	}
+}

@@ -2,10 +2,12 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/audit/hands"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
@@ -36,6 +38,9 @@ func Vouched(ctx context.Context, h History, head tree.Hash, root *trust.Root, c
 			return "", "", err
 		}
 		key, cause := keys.SignedCommit(at, raw, c.Committer.When, ancestor)
+		if why := hands.Twice(c.Message); why != "" {
+			cause = errors.New(why)
+		}
 		if cause == nil {
 			return key.Principal, "", nil
 		}

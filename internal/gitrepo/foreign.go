@@ -47,8 +47,8 @@ func (r *Repo) byUsRaw(id Identity, h tree.Hash, raw []byte) (bool, error) {
 		return false, fmt.Errorf("commit %s: %w", h, err)
 	}
 	trailer := func(key string) string { return append(gitobj.Trailers(c.Message, key), "")[0] }
-	if fleet := trailer(FleetTrailer); fleet != "" && id.Fleet != "" && fleet != id.Fleet {
-		return false, nil // a commit of another fleet that shares our key
+	if fleet := trailer(FleetTrailer); fleet != "" && id.Fleet != "" && fleet != id.Fleet || gitobj.Repeated(c.Message) != "" {
+		return false, nil // a commit of another fleet that shares our key, or of two readings
 	}
 	if id.Signed || !id.Trusted.Empty() {
 		_, err := id.Trusted.SignedCommit(h, raw, time.Now(), r.isAncestor)

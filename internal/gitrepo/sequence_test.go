@@ -87,3 +87,44 @@ func TestParseKeysRefusesOptions(t *testing.T) {
 		}
 	}
 }
+
+// A commit that says twice what is said once is not ours, though our key signed it: what it
+// says depends on who reads it. Its number counts for nothing.
+func TestOurs_SaysNothingTwice(t *testing.T) {
+	m := seeded(t)
+	file, pub := sshKey(t, "ed25519", "")
+	signer, err := gitrepo.SSHSigner(file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, signed := range map[string]bool{"a": true, "b": false} {
+		r := open(t, m, options(func(o *gitrepo.Options) {
+			if signed {
+				o.Identity.Signer, o.Identity.Trusted, o.Identity.Signed = signer, keys(t, pub), true
+			}
+		}))
+		own := commit(t, r, request(fetch(t, r), contract("vision", name, "1"))).Commits[0].Commit
+		before, err := r.Sequence(own.Hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for trailers, want := range map[string]bool{
+			"Plan: x\nLedger: ledger 90\nContract: a - -> Binding\nContract: b - -> Binding": true,
+			"Plan: x\nLedger: ledger 90\nLedger: ledger 91":                                  false,
+			"Plan: x\nLedger: ledger 90\nplan: y":                                            false,
+		} {
+			m.SetRef(gitrepo.Branch("ledger"), own.Hash)
+			h, err := m.Merge("ledger", own.Committer, "Place\n\n"+trailers+"\n", gitobj.Change{Puts: map[string][]byte{"contracts/x": []byte("1")}}, signer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fetch(t, r)
+			ours, err := r.MadeByUs(h)
+			seq, seqErr := r.Sequence(h)
+			if err != nil || seqErr != nil || ours != want || seq != map[bool]uint64{true: 90, false: before}[want] {
+				t.Errorf("signed %v, %q: ours %v, number %d (%v, %v)", signed, trailers, ours, seq, err, seqErr)
+			}
+		}
+		m.SetRef(gitrepo.Branch("ledger"), own.Hash)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -264,21 +265,40 @@ func WithTrailers(message string, lines []string) string {
 // paragraph), in order. As for git, lines may end in CR LF, and a line of white space ends a
 // paragraph.
 func Trailers(message, key string) []string {
-	const space = " \t\r\n\v\f"
 	var out []string
-	for rest := strings.TrimRight(message, space); ; {
-		start := strings.LastIndexByte(rest, '\n') + 1
-		line := strings.TrimRight(rest[start:], space)
-		switch {
-		case line == "":
-			slices.Reverse(out)
-			return out
-		case start == 0:
-			return nil // one paragraph: a subject
-		}
-		if k, v, ok := strings.Cut(line, ": "); ok && strings.EqualFold(k, key) {
+	for k, v := range trailers(message) {
+		if strings.EqualFold(k, key) {
 			out = append(out, v)
 		}
-		rest = rest[:start-1]
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// trailers are all of a message, the last first.
+func trailers(message string) iter.Seq2[string, string] {
+	const space = " \t\r\n\v\f"
+	message = strings.TrimRight(message, space)
+	first := 0 // byte of the last paragraph
+	for end := len(message); ; {
+		start := strings.LastIndexByte(message[:end], '\n') + 1
+		if strings.TrimRight(message[start:end], space) == "" {
+			first = end + 1
+			break
+		}
+		if start == 0 {
+			return func(func(string, string) bool) {} // one paragraph: a subject
+		}
+		end = start - 1
+	}
+	return func(yield func(string, string) bool) {
+		for end := len(message); end > first; {
+			start := strings.LastIndexByte(message[:end], '\n') + 1
+			k, v, ok := strings.Cut(strings.TrimRight(message[start:end], space), ": ")
+			if ok && !yield(k, v) {
+				return
+			}
+			end = start - 1
+		}
 	}
 }
