@@ -447,11 +447,11 @@ func exportRun(ctx context.Context, o *exportOptions) error {
 	end()
 	if err != nil {
 		if errors.Is(err, audit.ErrViolations) {
-			hint := "look at it: fleetbroker audit verify --all"
+			more := []string{"--all"}
 			if opts.Witness != nil {
-				hint += " --witness " + o.output
+				more = append(more, "--witness", o.output)
 			}
-			err = hinted(err, hint)
+			err = hinted(err, "look at it: "+o.retyped(len(rep.Signers) > 0, o.args...).Verify(more...))
 		}
 		return fmt.Errorf("export the head: %w", err)
 	}

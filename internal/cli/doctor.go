@@ -85,7 +85,7 @@ func doctorRun(ctx context.Context, o doctorOptions) error {
 	seen := in.visit(ctx, clusters, o.kubeconfigs)
 	out := examined.Examination{Clusters: []examined.Cluster{}, Contracts: []doctor.Diagnosis{}, Ledger: []examined.Trouble{}}
 	if o.name == "" || o.witness != "" {
-		findings, notes, err := in.ledgerFindings(ctx, o.witness)
+		findings, notes, err := in.ledgerFindings(ctx, o.retyped(false), o.witness)
 		if err != nil {
 			return err
 		}

@@ -8,13 +8,14 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
 	"github.com/fleetbroker/fleetbroker/internal/cli/examined"
+	"github.com/fleetbroker/fleetbroker/internal/cli/retyped"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
 
 // ledgerFindings are what can be said of the ledger's history without walking
-// it: findings, and notes of what is not protected.
-func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings []examined.Trouble, notes []string, err error) {
+// it: findings, and notes of what is not protected. of is what was said of the source.
+func (g *gathered) ledgerFindings(ctx context.Context, of retyped.Source, witness string) (findings []examined.Trouble, notes []string, err error) {
 	if g.src.repo == nil {
 		return nil, nil, nil
 	}
@@ -30,7 +31,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 	if err != nil {
 		return nil, nil, fmt.Errorf("read commit %s: %w", head.Short(), err)
 	}
-	if c.Signature == "" {
+	if of.Signed = c.Signature != ""; !of.Signed {
 		notes = append(notes, fmt.Sprintf("The ledger's newest commit %s is signed by nobody: everyone who may push can write in the daemon's name. See docs/signing.md.", head.Short()))
 	}
 	if witness == "" {
@@ -49,11 +50,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, witness string) (findings
 	if err != nil || held {
 		return nil, notes, err
 	}
-	return []examined.Trouble{{
-		Where:  "branch " + g.fleet.Policy.WriteBack.Branch + " at " + head.Short(),
-		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
-		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: fleetbroker audit verify --witness " + witness,
-	}}, notes, nil
+	return []examined.Trouble{examined.SetBack(g.fleet.Policy.WriteBack.Branch, head, stood, of.Verify("--witness", witness))}, notes, nil
 }
 
 // ledgerGone is a finding where the ledger has no branch, and has had one.

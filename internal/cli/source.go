@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/cli/clonedir"
+	"github.com/fleetbroker/fleetbroker/internal/cli/retyped"
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
@@ -67,6 +69,11 @@ func (f *sourceFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.auth.PasswordFile, "git-password-file", "", "file with the password or access token for git over https")
 	fs.StringVar(&f.auth.SSHKeyFile, "git-ssh-key", "", "private key for git over ssh")
 	f.root.register(fs)
+}
+
+// retyped is what a command that is to follow needs of them.
+func (f *sourceFlags) retyped(signed bool, args ...string) retyped.Source {
+	return retyped.Source{Signed: signed, Dir: cmp.Or(f.dir, strings.Join(args, "")), Branch: f.branch, TrustRoot: cmp.Or(f.root.file, os.Getenv("FLEETBROKER_TRUST_ROOT")), Auth: f.auth}
 }
 
 // open opens a directory or a URL, named as an argument or by -C. Without one, the

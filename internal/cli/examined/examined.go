@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
@@ -34,6 +35,16 @@ type Trouble struct {
 	Where  string `json:"where"`
 	Cause  string `json:"cause"`
 	Remedy string `json:"remedy"`
+}
+
+// SetBack is the trouble of a ledger that does not hold what a witness has. verify is the
+// command to type once the branch is put back.
+func SetBack(branch string, head, stood tree.Hash, verify string) Trouble {
+	return Trouble{
+		Where:  "branch " + branch + " at " + head.Short(),
+		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
+		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: " + verify,
+	}
 }
 
 // Found counts the findings: one of a cluster once, however many contracts it hurts.
