@@ -113,7 +113,7 @@ type Report struct {
 
 // Note is something that was not judged.
 type Note struct {
-	// Commit is the first of so many that it is about.
+	// Commit is the first of so many that it is about: none of the trust root's.
 	Commit  string `json:"commit"`
 	Commits int    `json:"commits"`
 	// Message says what, and why not.
@@ -214,6 +214,9 @@ func Verify(ctx context.Context, h History, o Options) (Report, error) {
 func (v *verifier) end(ctx context.Context, o Options, whole bool) error {
 	v.report.Fleet, v.report.Seq, v.report.Rooted = v.numbers.fleet, v.numbers.Seq, v.signers.rooted
 	v.c = &Commit{Hash: o.Ledger}
+	for _, u := range v.root.Unknown(func(h tree.Hash) bool { _, err := v.stored(h); return err == nil }, false) {
+		v.report.Notes = append(v.report.Notes, Note{Commit: o.Ledger.String(), Message: v.root.File + ":" + u.String()})
+	}
 	for _, g := range v.gone {
 		if let, err := v.in.letGo(ctx, g.inputs, o.Inputs); err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/cli/watching"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/pubkey"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
@@ -344,7 +345,7 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report, root *trust.Roo
 	}
 	lines := [][2]string{{"head", head}}
 	for _, s := range rep.Signers {
-		lines = append(lines, [2]string{"signer", fmt.Sprintf("%s %s: %s", s.Principal, fingerprint(s.Key), tables.Count(s.Commits, "commit"))})
+		lines = append(lines, [2]string{"signer", fmt.Sprintf("%s %s: %s", s.Principal, pubkey.Fingerprint(s.Key), tables.Count(s.Commits, "commit"))})
 	}
 	if rep.Unsigned > 0 {
 		lines = append(lines, [2]string{"unsigned", tables.Count(rep.Unsigned, "commit") + " by the committer's address alone, which everyone who may push can write"})
@@ -382,7 +383,10 @@ func printHeld(o *verifyOptions, w io.Writer, rep *audit.Report, root *trust.Roo
 		lines = append(lines, [2]string{"undone", line})
 	}
 	for _, n := range rep.Notes {
-		lines = append(lines, [2]string{"note", fmt.Sprintf("%s (%s from %.7s on)", n.Message, tables.Count(n.Commits, "commit"), n.Commit)})
+		if n.Commits > 0 {
+			n.Message += fmt.Sprintf(" (%s from %.7s on)", tables.Count(n.Commits, "commit"), n.Commit)
+		}
+		lines = append(lines, [2]string{"note", n.Message})
 	}
 	for _, l := range lines {
 		if _, err := fmt.Fprintf(w, "%-8s %s\n", l[0], escape.Line(l[1])); err != nil {

@@ -23,6 +23,10 @@ func (g *gathered) ledgerFindings(ctx context.Context, of retyped.Source, witnes
 	if !found {
 		return g.ledgerGone(witness)
 	}
+	unknown, shallow := g.src.unknownRevocations()
+	if findings = examined.Unknown(g.src.root, unknown); shallow {
+		findings, notes = nil, examined.Notes(findings)
+	}
 	raw, err := g.src.objects.Commit(head)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +40,7 @@ func (g *gathered) ledgerFindings(ctx context.Context, of retyped.Source, witnes
 	}
 	if witness == "" {
 		notes = append(notes, "No witness is named (--witness FILE): a ledger set back by force, with refs/fleetbroker/accepted deleted, would not be seen. Make one with `fleetbroker audit export`, and forbid force pushes to the branch. See docs/audit.md.")
-		return nil, notes, nil
+		return findings, notes, nil
 	}
 	w, err := readWitness(witness)
 	if err != nil {
@@ -48,9 +52,9 @@ func (g *gathered) ledgerFindings(ctx context.Context, of retyped.Source, witnes
 	}
 	held, err := audit.Holds(ctx, g.src.objects, head, stood)
 	if err != nil || held {
-		return nil, notes, err
+		return findings, notes, err
 	}
-	return []examined.Trouble{examined.SetBack(g.fleet.Policy.WriteBack.Branch, head, stood, of.Verify("--witness", witness))}, notes, nil
+	return append(findings, examined.SetBack(g.fleet.Policy.WriteBack.Branch, head, stood, of.Verify("--witness", witness))), notes, nil
 }
 
 // ledgerGone is a finding where the ledger has no branch, and has had one.

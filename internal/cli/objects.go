@@ -80,10 +80,8 @@ func (o *objects) read(kind plumbing.ObjectType, h tree.Hash, limit int64) ([]by
 // cutOff adds what to do to an error of what is missing, where the clone is shallow or
 // borrows from another.
 func (o *objects) cutOff(err error) error {
-	if s, ok := o.storage.(storer.ShallowStorer); ok {
-		if cut, serr := s.Shallow(); serr == nil && len(cut) > 0 {
-			return hinted(err, "this clone is shallow: its history is cut off. Fetch the rest: git fetch --unshallow (in CI: fetch-depth: 0, or GIT_DEPTH: 0)")
-		}
+	if clonedir.Shallow(o.storage) {
+		return hinted(err, "this clone is shallow: its history is cut off. Fetch the rest: git fetch --unshallow (in CI: fetch-depth: 0, or GIT_DEPTH: 0)")
 	}
 	if clonedir.Borrows(o.storage) {
 		return hinted(err, "this clone borrows objects from another (objects/info/alternates), which is not read. Copy them in: git repack -a -d && rm .git/objects/info/alternates")

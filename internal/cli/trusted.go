@@ -13,8 +13,10 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/audit"
+	"github.com/fleetbroker/fleetbroker/internal/cli/clonedir"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // trusted is what a page says of signatures: what the ledger's newest commit
@@ -68,6 +70,16 @@ func (g *gathered) trusted(ctx context.Context) trusted {
 		return out
 	}
 	return out
+}
+
+// unknownRevocations are those of the trust root after commits that are not here.
+func (s *source) unknownRevocations() (list []trust.Unknown, shallow bool) {
+	if s.repo == nil {
+		return nil, false
+	}
+	has := func(h tree.Hash) bool { _, err := s.objects.Commit(h); return err == nil }
+	shallow = clonedir.Shallow(s.objects.storage)
+	return s.root.Unknown(has, shallow), shallow
 }
 
 // judge finds out by whose key the commit is signed.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
@@ -101,13 +100,4 @@ func (f *daemonRoot) read(log *slog.Logger) (*trust.Root, error) {
 		log.Warn("this fleet is unsigned: everyone who may push to the repository gives rights and writes the ledger", "fleet", root.FleetID)
 	}
 	return root, nil
-}
-
-// fingerprint is a public key in few characters.
-func fingerprint(key string) string {
-	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
-	if err != nil {
-		return "OpenPGP key"
-	}
-	return cmp.Or(ssh.FingerprintSHA256(public), public.Type())
 }

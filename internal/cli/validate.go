@@ -6,10 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/cli/findings"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
-	"github.com/fleetbroker/fleetbroker/internal/fleet"
 )
 
 type validateOptions struct {
@@ -63,6 +61,8 @@ func validateRun(ctx context.Context, o validateOptions) error {
 	for _, d := range f.Diagnostics {
 		list = append(list, findings.Of(d))
 	}
+	unknown, _ := src.unknownRevocations()
+	list = append(list, findings.Unknown(src.root, unknown)...)
 	if o.base != "" {
 		guarded, err := guardGenerated(src, o.base)
 		if err != nil {
@@ -104,16 +104,7 @@ func guardGenerated(src *source, base string) ([]findings.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []findings.Finding
-	err = tree.Diff(before, src.inputs, func(path string, _, _ tree.Entry) error {
-		if fleet.IsGenerated(path) {
-			list = append(list, findings.Finding{
-				File: path, Line: 1, Column: 1, Severity: string(fleet.Error), Code: "GeneratedPath",
-				Message: "this file is written by fleetbroker alone, and a change of it would be undone; change the intent instead (or overlays/ for manifests)",
-			})
-		}
-		return nil
-	})
+	list, err := findings.Generated(before, src.inputs)
 	if err != nil {
 		return nil, fmt.Errorf("compare with %s: %w", base, err)
 	}

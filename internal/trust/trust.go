@@ -30,6 +30,7 @@ type Root struct {
 	Unsigned bool
 
 	policy, ledger []gitrepo.Key
+	revoked        []revocation // after a commit
 	accept         []letgo.Entry
 }
 
@@ -92,6 +93,7 @@ func Parse(name string, text []byte) (*Root, error) {
 		c.fault("%q is no fleet id; it is the ten letters and digits that `fleetbroker init` made", out.FleetID)("spec", "fleetID")
 	}
 	out.policy, out.ledger = c.keys("policy", root.Spec.Policy), c.keys("ledger", root.Spec.Ledger)
+	out.revoked = c.revoked
 	out.accept = c.accept(root.Spec.Accept)
 	if !out.Unsigned && (len(out.policy) == 0 || len(out.ledger) == 0) {
 		c.fault("a signed fleet needs keys of people in policy and of daemons in ledger; add them, or write unsigned: true")("spec")
@@ -108,6 +110,7 @@ type checker struct {
 	doc      *strictyaml.Document
 	problems []strictyaml.Problem
 	seen     map[string]string
+	revoked  []revocation
 }
 
 func (c *checker) fault(format string, args ...any) func(path ...any) {
@@ -134,6 +137,8 @@ func (c *checker) keys(list string, keys []v1alpha1.RootKey) []gitrepo.Key {
 			if key.After, err = tree.ParseHash(k.Revoked.After); err != nil {
 				c.fault("%q is no commit; write its 40 hexadecimal digits", k.Revoked.After)("spec", list, i, "revoked", "after")
 			}
+			line, column := c.doc.At("spec", list, i, "revoked", "after")
+			c.revoked = append(c.revoked, revocation{list, k.Principal, key.After, line, column})
 		}
 		out = append(out, key)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/trust"
@@ -91,5 +92,27 @@ func TestKeysInForce_RootAndChain(t *testing.T) {
 		if got := list(root.Policy(c.chain, c.daemons)); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// A revocation after a commit that is not there is named by its place; one after a commit
+// that is there, and one without a commit, is not.
+func TestUnknown(t *testing.T) {
+	text := "  policy:\n  - {principal: grace, publicKey: " + key(t, 'a') + "}\n  - {principal: ada, publicKey: " + key(t, 'b') + ", revoked: {after: '" + strings.Repeat("1", 40) + "'}}\n" +
+		"  ledger:\n  - {principal: one, publicKey: " + key(t, 'c') + ", revoked: {}}\n  - principal: two\n    publicKey: " + key(t, 'd') + "\n    revoked:\n      after: '" + strings.Repeat("2", 40) + "'\n"
+	root, err := trust.Parse("root.yaml", []byte(head+text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(h tree.Hash) bool { return h.String()[0] == '1' }
+	got := root.Unknown(has, false)
+	if len(got) != 1 || !strings.HasPrefix(got[0].String(), "14:14: the key of two in the list ledger is revoked after 2222") || !strings.Contains(got[0].Remedy, "git log of the branch of the ledger") {
+		t.Errorf("got %q", got)
+	}
+	if got := root.Unknown(func(tree.Hash) bool { return false }, true); len(got) != 2 || !strings.Contains(got[0].String(), "is not known: this clone is shallow") {
+		t.Errorf("shallow: got %q", got)
+	}
+	if got := (*trust.Root)(nil).Unknown(has, false); len(got) > 0 {
+		t.Errorf("without a root: got %q", got)
 	}
 }

@@ -24,7 +24,10 @@ func Of(found []audit.Violation, root *trust.Root) []string {
 func of(v audit.Violation, root *trust.Root) string {
 	switch v.Rule {
 	case "signature":
-		if root == nil {
+		switch {
+		case root != nil && strings.Contains(v.Message, "which is not in the repository"):
+			return "correct revoked.after in " + root.File + ": the 40 digits of the newest commit that this key has surely signed, of a branch that this clone has (docs/signing.md)"
+		case root == nil:
 			return "name the fleet's trust root, which says whose signatures count: --trust-root FILE (docs/signing.md)"
 		}
 		return "a commit of the daemon's needs a key of the list ledger in " + root.File + ", also one that is out of use (with revoked: {after: <its last commit>}); where the key is none of yours, see docs/runbook.md, A signing key is lost or stolen"

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
@@ -165,4 +166,14 @@ func Borrows(storage any) bool {
 	}
 	_, err := s.Filesystem().Stat(alternates)
 	return err == nil
+}
+
+// Shallow reports whether a repository has its history cut off.
+func Shallow(storage any) bool {
+	s, ok := storage.(storer.ShallowStorer)
+	if !ok {
+		return false
+	}
+	cut, err := s.Shallow()
+	return err == nil && len(cut) > 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/cli/tables"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Examination is what was looked at, and what was found.
@@ -45,6 +46,22 @@ func SetBack(branch string, head, stood tree.Hash, verify string) Trouble {
 		Cause:  fmt.Sprintf("it does not hold %s, which the witness has: the ledger was set back or rewritten", stood.Short()),
 		Remedy: "stop the daemons, put the branch back to the newest commit that a daemon's state directory or a clone still has, and verify it: " + verify,
 	}
+}
+
+// Unknown are the troubles of revocations of a trust root after commits that are not there.
+func Unknown(root *trust.Root, list []trust.Unknown) (out []Trouble) {
+	for _, u := range list {
+		out = append(out, Trouble{fmt.Sprintf("%s:%d:%d", root.File, u.Line, u.Column), u.What, u.Remedy})
+	}
+	return out
+}
+
+// Notes are troubles of which it is not known whether they are any.
+func Notes(list []Trouble) (out []string) {
+	for _, t := range list {
+		out = append(out, t.Where+": "+t.Cause+": "+t.Remedy+".")
+	}
+	return out
 }
 
 // Found counts the findings: one of a cluster once, however many contracts it hurts.

@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/version"
 	"github.com/fleetbroker/fleetbroker/internal/fleet"
+	"github.com/fleetbroker/fleetbroker/internal/trust"
 )
 
 // Finding is one problem in one file; lines and columns are from 1.
@@ -33,6 +35,30 @@ type Finding struct {
 // Of is a diagnostic as a finding.
 func Of(d fleet.Diagnostic) Finding {
 	return Finding{d.File, max(d.Line, 1), max(d.Column, 1), d.Message, string(d.Severity), d.Code}
+}
+
+// Unknown are revocations of a trust root after commits that are not there. They are
+// warnings: a checkout may lack the branch of which the commit is.
+func Unknown(root *trust.Root, list []trust.Unknown) []Finding {
+	out := make([]Finding, len(list))
+	for i, u := range list {
+		out[i] = Finding{root.File, u.Line, u.Column, u.What + ": " + u.Remedy, string(fleet.Warning), "RevokedAfterUnknown"}
+	}
+	return out
+}
+
+// Generated are the files of the daemon in which two trees differ.
+func Generated(before, after tree.Tree) (list []Finding, err error) {
+	err = tree.Diff(before, after, func(path string, _, _ tree.Entry) error {
+		if fleet.IsGenerated(path) {
+			list = append(list, Finding{
+				File: path, Line: 1, Column: 1, Severity: string(fleet.Error), Code: "GeneratedPath",
+				Message: "this file is written by fleetbroker alone, and a change of it would be undone; change the intent instead (or overlays/ for manifests)",
+			})
+		}
+		return nil
+	})
+	return list, err
 }
 
 // IsError tells an error from a warning.

@@ -61,3 +61,12 @@ func PGP(text string) (openpgp.EntityList, error) {
 	}
 	return ring, err
 }
+
+// Fingerprint is a public key in few characters, for people.
+func Fingerprint(text string) string {
+	public, err := SSH(text)
+	if err != nil {
+		return "OpenPGP key"
+	}
+	return ssh.FingerprintSHA256(public)
+}
