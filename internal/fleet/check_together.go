@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/advice"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/liqoids"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/offered"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/policymatch"
 )
@@ -41,8 +42,8 @@ func checkPolicies(f *Fleet, use map[section][]*file, policy *file, store tree.S
 	}
 	f.unread.missing = offered.Missing(f.Tenants, f.Flavors, func(id string) bool { return f.Clusters[id] != nil || f.unread.clusters[id] != "" })
 	each([]*file{policy}, func(c *checker, o any) { c.fleetRefs(f, o.(*v1alpha1.Fleet)) })
-	unpriced := offered.Unpriced(f.Flavors, f.Prices)
-	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies, unpriced) })
+	unpriced, shared := offered.Unpriced(f.Flavors, f.Prices), liqoids.Of(f.Clusters, func(name string) string { return clustersDir + "/" + name + ".yaml" })
+	each(use[secClusters], func(c *checker, o any) { c.clusterRefs(f, o.(*v1alpha1.Cluster), currencies, unpriced, shared) })
 	each(use[secTenants], func(c *checker, o any) { c.tenantRefs(f, o.(*v1alpha1.Tenant), currencies, overlaps, remote) })
 	each(use[secFlavors], func(c *checker, o any) { c.flavorRefs(f, o.(*v1alpha1.Flavor), currencies) })
 	each(use[secPrices], func(c *checker, o any) {
@@ -119,7 +120,10 @@ func (c *checker) latencyRefs(f *Fleet, list []v1alpha1.LatencyEntry) {
 	}
 }
 
-func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool, unpricedOf map[string][]*v1alpha1.Flavor) {
+func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[string]bool, unpricedOf map[string][]*v1alpha1.Flavor, shared map[string]liqoids.Shared) {
+	if id := shared[o.Metadata.Name]; id.Why != "" {
+		c.errorf(id.At, "SharedClusterID", "%s", id.Why)
+	}
 	if r := o.Spec.Reservations; r != nil {
 		c.tenantExists(f, at("spec", "reservations", "tenant"), r.Tenant)
 	}
@@ -129,11 +133,10 @@ func (c *checker) clusterRefs(f *Fleet, o *v1alpha1.Cluster, currencies map[stri
 	} else if o.Spec.Price == nil {
 		c.sold(f, at("spec", "defaultPrice"), o.Spec.DefaultPrice, unpriced)
 	}
-	if p := o.Spec.DefaultPrice; p != nil {
-		c.convertible(at("spec", "defaultPrice", "currency"), p.Currency, f.Policy.Currency, currencies)
-	}
-	if p := o.Spec.Price; p != nil {
-		c.convertible(at("spec", "price", "currency"), p.Currency, f.Policy.Currency, currencies)
+	for i, p := range []*v1alpha1.Price{o.Spec.DefaultPrice, o.Spec.Price} {
+		if p != nil {
+			c.convertible(at("spec", []string{"defaultPrice", "price"}[i], "currency"), p.Currency, f.Policy.Currency, currencies)
+		}
 	}
 }
 
@@ -208,8 +211,7 @@ func (c *checker) flavorRefs(f *Fleet, o *v1alpha1.Flavor, currencies map[string
 	}
 	c.classRef(f.Clusters[o.Metadata.Namespace], o)
 	for _, name := range o.Spec.Capacity.Names() {
-		used, ok := o.Spec.Used[name]
-		if ok && o.Spec.Capacity[name].Less(used) {
+		if used, ok := o.Spec.Used[name]; ok && o.Spec.Capacity[name].Less(used) {
 			c.warnf(at("spec", "used", name), "BadValue", "spec.used.%s is more than the capacity", name)
 		}
 	}
@@ -247,8 +249,7 @@ func (c *checker) sold(f *Fleet, p place, price *v1alpha1.Price, flavors []*v1al
 func (c *checker) excluded(f *Fleet, o *v1alpha1.Fleet) {
 	for i := range min(len(f.Policies), len(o.Spec.Policies)) {
 		if why := policymatch.Excluded(&f.Policies[i], f.Flavors, f.Clusters); why != "" {
-			p := at("spec", "policies", i, "require")
-			c.warnf(p, "PolicyExcludes", "%s: %s", p, why)
+			c.warnf(at("spec", "policies", i, "require"), "PolicyExcludes", "spec.policies[%d].require: %s", i, why)
 		}
 	}
 }
