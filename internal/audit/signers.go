@@ -90,7 +90,7 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 		if by != nil {
 			v.fault("", "signature", "signed by %s, whom inputs %s let in, but no commit by a key that was trusted before acted on them: the first after a rotation is signed by an old key", by.Principal, s.commit.Short())
 		} else if claims {
-			v.fault("", "signature", "made in our name (%s) without a signature by any of %s: %s", v.c.Committer, v.asked(), why)
+			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), v.asked(), why))
 		}
 		return false, nil
 	}
@@ -103,7 +103,7 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 			return true, v.follow(s)
 		}
 		if claims && !v.signers.begun {
-			v.fault("", "signature", "made in our name (%s) without a signature by any of %s: %s", v.c.Committer, v.asked(), why)
+			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), v.asked(), why))
 			return false, nil
 		}
 	}

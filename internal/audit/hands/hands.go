@@ -3,6 +3,7 @@ package hands
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -30,4 +31,14 @@ func Twice(message string) string {
 		return fmt.Sprintf("it says %s twice, so that it can be read in two ways and is taken for another account's: the daemon says it once", key)
 	}
 	return ""
+}
+
+// Claimed is what is said of a commit that bears the daemon's name and that no key of those
+// asked for speaks for. why is what is wrong with its signature.
+func Claimed(name, asked, why string) string {
+	who := "a name is anybody's to write, so that whoever may push to the ledger can have made it, and the daemon only if it signs with none of these keys"
+	if strings.HasPrefix(why, "the key of ") { // a good signature, by a key that is revoked
+		who = "whoever has that key can have made it, the daemon too if it still signs with it"
+	}
+	return fmt.Sprintf("bears the daemon's name (%s) without a signature by any of %s: %s; %s", name, asked, why, who)
 }

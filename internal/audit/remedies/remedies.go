@@ -27,6 +27,8 @@ func of(v audit.Violation, root *trust.Root) string {
 		switch {
 		case root != nil && strings.Contains(v.Message, "which is not in the repository"):
 			return "correct revoked.after in " + root.File + ": the 40 digits of the newest commit that this key has surely signed, of a branch that this clone has (docs/signing.md)"
+		case strings.Contains(v.Message, ": it is not signed; "):
+			return "see in the log of pushes of the git server which account brought the commit: the daemon's must sign (--signing-key, docs/signing.md); another's needs no right to push to the ledger, and what it changed is put back by the daemon's next round (docs/runbook.md, Foreign edits are undone)"
 		case root == nil:
 			return "name the fleet's trust root, which says whose signatures count: --trust-root FILE (docs/signing.md)"
 		}

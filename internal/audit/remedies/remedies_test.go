@@ -26,6 +26,7 @@ func TestOf(t *testing.T) {
 		{audit.Violation{Rule: "signature"}, nil, "--trust-root FILE"},
 		{audit.Violation{Rule: "signature"}, root, "the list ledger in trust-root.yaml"},
 		{audit.Violation{Rule: "signature", Message: "the key of a is revoked after b, which is not in the repository"}, root, "correct revoked.after in trust-root.yaml"},
+		{audit.Violation{Rule: "signature", Message: "bears the daemon's name (a) without a signature by any of b: it is not signed; a name is anybody's to write"}, root, "which account brought the commit"},
 		{audit.Violation{Rule: "foreign"}, root, "who may push to the ledger"},
 		{audit.Violation{Rule: "sequence", Message: "Fleet is a, the trust root is that of b"}, root, "of two fleets"},
 		{audit.Violation{Rule: "sequence", Message: "the ledger was set back or rewritten: it does not hold c"}, root, "put the branch back"},
