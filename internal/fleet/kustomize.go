@@ -129,6 +129,7 @@ func (r *Reader) kustomizeAll(k *kustomizer, dirs []*dir, old, out map[string]*b
 	if made > most {
 		return overLimit("the tenant's kustomizations make more than %s together, and no more is read (limits.bytes of the fleet)", bytesize.Text(most)), nil
 	}
+	k.hold(dirs, out)
 	for _, d := range dirs { // bases of nothing that is built: a circle, which must not look like an empty directory
 		if kf := k.known[d.path]; !reached[d.path] && kf.kind != "Component" {
 			f := &file{path: kf.path, sec: secIntents, made: d.path}
@@ -137,6 +138,33 @@ func (r *Reader) kustomizeAll(k *kustomizer, dirs []*dir, old, out map[string]*b
 		}
 	}
 	return exceeded{}, nil
+}
+
+// hold keeps what bases had made by themselves where all that names them cannot be built:
+// nobody has asked that it ends, or that it begins.
+func (k *kustomizer) hold(dirs []*dir, out map[string]*build) {
+	by := map[string]string{} // "": something that is built
+	for _, d := range dirs {
+		b := out[d.path]
+		if b == nil {
+			continue
+		}
+		roots, _ := k.closure(d.path) // all are open
+		for _, p := range roots {
+			if _, said := by[p]; !b.result.broken {
+				by[p] = ""
+			} else if !said {
+				by[p] = b.result.path
+			}
+		}
+	}
+	for _, d := range dirs {
+		if kf := k.known[d.path]; by[d.path] != "" && out[d.path] == nil && kf.kind != "Component" {
+			f := &file{path: kf.path, sec: secIntents, made: d.path}
+			f.fails("Kustomize", "%s names it and cannot be built, so that nothing is made of it; what it had made by itself stays", by[d.path])
+			out[d.path] = &build{result: f}
+		}
+	}
 }
 
 // buildable is a kustomization that is to be built.

@@ -104,6 +104,15 @@ func (k *kustomizer) resolve(kf *kustomizationFile, dirPath string) error {
 			return err
 		}
 	}
+	for _, name := range kf.read.Guessed {
+		k.left -= perReference
+		p := path.Join(dirPath, name)
+		if sub, err := k.tree.Sub(p); k.may(p) && p != dirPath && err == nil {
+			if entries, err := sub.Entries(); err == nil && kustomization(entries) != "" {
+				kf.dirs = append(kf.dirs, p)
+			}
+		}
+	}
 	slices.Sort(kf.dirs)
 	kf.kind, kf.dirs = kf.read.Kind, slices.Compact(kf.dirs)
 	for _, p := range problems {

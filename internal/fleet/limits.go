@@ -10,6 +10,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/parallel"
 )
 
 // limits are what is read of one tenant.
@@ -147,7 +148,7 @@ func (r *Reader) readIntents(ctx stdctx.Context, now *reading, store tree.Store,
 			}
 		}
 	}
-	err := parallel(ctx, len(list), func(i int) error {
+	err := parallel.Each(ctx, len(list), func(i int) error {
 		d := list[i]
 		if !d.budget.takes() {
 			return nil

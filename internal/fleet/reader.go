@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"math"
 	"path"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/nearest"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/naming"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/parallel"
 )
 
 // Reader reads fleet repos and keeps what did not change from one read to the
@@ -108,7 +106,7 @@ func (r *Reader) ReadAll(ctx stdctx.Context, src Sources) (*Fleet, error) {
 	if err := r.scanRequests(src.Ledger, s, &now); err != nil {
 		return nil, err
 	}
-	err = parallel(ctx, len(s.parse), func(i int) error {
+	err = parallel.Each(ctx, len(s.parse), func(i int) error {
 		if i < own {
 			return s.parse[i].read(t.Store, r.programs)
 		}
@@ -297,45 +295,6 @@ func (r *Reader) readOlder(older []tree.Tree, p string, sec section) (*file, err
 		}
 	}
 	return nil, nil // no older version is an answer, not a failure
-}
-
-// parallel calls fn for 0 … n−1 on all cores and returns the first error.
-func parallel(ctx stdctx.Context, n int, fn func(int) error) error {
-	workers := min(runtime.GOMAXPROCS(0), (n+31)/32)
-	if workers <= 1 {
-		for i := range n {
-			if err := errors.Join(ctx.Err(), fn(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var (
-		next  atomic.Int64
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		first error
-	)
-	for range workers {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := errors.Join(ctx.Err(), fn(i)); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return first
 }
 
 // tenantOf is the tenant that a directory under intents/ belongs to.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/parallel"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/sourced"
 )
 
@@ -36,7 +37,7 @@ func (r *Reader) readSources(ctx stdctx.Context, now *reading, copies tree.Tree,
 			now.sources[t.Name] = append(now.sources[t.Name], d)
 		}
 	}
-	return parallel(ctx, len(s.parse), func(i int) error { return s.parse[i].read(copies.Store, r.programs) })
+	return parallel.Each(ctx, len(s.parse), func(i int) error { return s.parse[i].read(copies.Store, r.programs) })
 }
 
 // Sourced says of a path who last changed it in its source, by that source's

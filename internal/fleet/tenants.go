@@ -12,6 +12,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/strictyaml"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/fleet/links"
+	"github.com/fleetbroker/fleetbroker/internal/fleet/parallel"
 )
 
 // tenantReading is one tenant's directories under intents/ and requests/ and in
@@ -161,7 +162,7 @@ func (r *Reader) readTenant(ctx stdctx.Context, prev, tr *tenantReading, src Sou
 		}
 	}
 	var changed atomic.Bool
-	err := parallel(ctx, len(files), func(i int) error {
+	err := parallel.Each(ctx, len(files), func(i int) error {
 		if files[i].checkTogether(tr.against, stores(i)) {
 			changed.Store(true)
 		}

@@ -33,6 +33,9 @@ type File struct {
 	Kind     string
 	Refs     []Ref
 	Problems Problems
+	// Guessed are entries of lists in a text that cannot be parsed: it may name them. Some
+	// of them are no paths.
+	Guessed []string
 }
 
 // Ref is an entry of resources, bases or components.
@@ -77,6 +80,7 @@ func Read(content []byte) *File {
 		f.Problems.Add(p.Line, p.Column, "%s", p.Message)
 	}
 	if len(problems) > 0 {
+		f.Guessed = guess(content)
 		return f
 	}
 	f.Kind = doc.Text("kind")
