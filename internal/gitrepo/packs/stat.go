@@ -27,9 +27,14 @@ func (d *Dir) Stat(h tree.Hash) (gitobj.Type, int64, error) {
 	return p.stat(offset)
 }
 
-// headBytes is enough of an entry for its header, and for the two sizes with
-// which a delta begins (16 bytes at most, compressed).
-const headBytes = 128
+// headBytes is enough of most entries for their header, and for the two sizes with which a
+// delta begins (16 bytes at most, compressed). Where the tables of its compression are longer,
+// or nothing is given out before more is there, moreBytes are: a window of 32 KiB is made of
+// less.
+const (
+	headBytes = 128
+	moreBytes = 128 << 10
+)
 
 func (p *pack) stat(offset int64) (gitobj.Type, int64, error) {
 	var buf [headBytes]byte
@@ -55,7 +60,14 @@ func (p *pack) stat(offset int64) (gitobj.Type, int64, error) {
 			return h.kind, size, nil
 		}
 		if size < 0 {
-			if size, err = deltaSize(head[len(head)-r.Len():], h.size); err != nil {
+			size, err = deltaSize(head[len(head)-r.Len():], h.size)
+			if more := min(moreBytes, end-offset); err != nil && more > int64(len(head)) {
+				all := make([]byte, more)
+				if err = p.window.read(p, all, offset); err == nil {
+					size, err = deltaSize(all[len(head)-r.Len():], h.size)
+				}
+			}
+			if err != nil {
 				return 0, 0, err
 			}
 		}
