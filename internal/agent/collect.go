@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/agent/bynode"
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
 	"github.com/fleetbroker/fleetbroker/internal/agent/usage"
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -69,7 +70,7 @@ type Memory struct {
 func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, problems []string) {
 	groups, primary, problems := groupsOf(s.Nodes, before.primary)
 	grants, sliceByUser := grantsOf(s.Quotas, s.Slices, s.Fleet)
-	c := &collector{state: s, before: before, groups: groups, byNode: map[string]int{}, load: make([]load, len(groups))}
+	c := &collector{state: s, before: before, groups: groups, byNode: map[string]int{}, load: make([]load, len(groups)), names: within.NamesOf(s.Nodes)}
 	for i, g := range groups {
 		for _, n := range g.nodes {
 			c.byNode[n.Name] = i
@@ -87,10 +88,12 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 		}
 	}
 	c.attribute(grants)
+	problems = append(problems, c.bound(grants)...)
 	c.onNodes()
 	c.countUse()
 	c.next.primary = primary
-	return c.sorted(), c.next, problems
+	flavors, bad := within.Flavors(c.sorted())
+	return flavors, c.next, append(problems, bad...)
 }
 
 // load is what runs on a group's nodes.
@@ -117,6 +120,8 @@ type collector struct {
 	strays map[string]v1alpha1.Resources
 	// strayOn is the same by node and slice.
 	strayOn bynode.Runs
+	// names are the resources that the cluster's nodes have.
+	names within.Names
 	// takes is what slices' pods take, wherever they run.
 	takes map[string]v1alpha1.Resources
 }
@@ -154,12 +159,12 @@ func (c *collector) countPods(sliceByUser map[string]string) {
 			c.takes[slice] = c.takes[slice].Add(requests(p).Max(measured))
 		}
 		i, here := c.byNode[p.Spec.NodeName]
-		switch {
+		switch r := c.names.Of(requests(p), isUsual); {
 		case here:
-			c.load[i].add(p.Spec.NodeName, slice, requests(p))
+			c.load[i].add(p.Spec.NodeName, slice, r)
 		case slice != "":
-			c.strays[slice] = c.strays[slice].Add(requests(p))
-			c.strayOn.Add(p.Spec.NodeName, slice, requests(p))
+			c.strays[slice] = c.strays[slice].Add(r)
+			c.strayOn.Add(p.Spec.NodeName, slice, r)
 		}
 	}
 }
@@ -202,6 +207,7 @@ func (c *collector) makeFlavors(problems *[]string) {
 			if f.Spec.Price != nil {
 				f.Spec.Price.Windows = wishes.windows
 			}
+			*problems = append(*problems, within.Capacities(&f.Flavor)...)
 			if c.byName[f.Metadata.Name] != nil {
 				*problems = append(*problems, fmt.Sprintf("flavor %s is made by two pools: rename one in its nodes' label %s", f.Metadata.Name, labelPool))
 				continue

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,11 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
-
-// maxPendingKinds bounds a report; brokers refuse more.
-const maxPendingKinds = 2000
 
 // Demand is what the cluster's pods ask of the contracts that it consumes: the
 // pods on each virtual node, and those that wait for room on one. A pod waits
@@ -41,7 +38,7 @@ func Demand(s State) *v1alpha1.Demand {
 			continue
 		}
 		one := v1alpha1.PendingPods{Namespace: p.Namespace, Intents: intentsOf(p), Requests: wanted(p)}
-		if len(one.Intents) == 0 {
+		if within.Pending(&one); len(one.Intents) == 0 {
 			continue
 		}
 		key, err := json.Marshal(one)
@@ -59,10 +56,7 @@ func Demand(s State) *v1alpha1.Demand {
 	for _, key := range slices.Sorted(maps.Keys(kinds)) {
 		d.Pending = append(d.Pending, *kinds[key])
 	}
-	if len(d.Pending) > maxPendingKinds { // the most frequent tell the most
-		slices.SortStableFunc(d.Pending, func(a, b v1alpha1.PendingPods) int { return cmp.Compare(b.Pods, a.Pods) })
-		d.Pending = d.Pending[:maxPendingKinds]
-	}
+	within.Demand(&d)
 	return &d
 }
 

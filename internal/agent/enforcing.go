@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
-	"unicode"
 
 	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/tracing"
@@ -26,9 +25,6 @@ const (
 	// EnforceNever leaves slices to Liqo's own class.
 	EnforceNever = "never"
 )
-
-// maxReason is what a market takes of a refusal's reason, in bytes.
-const maxReason = 512
 
 // listen takes what counts of what the brokers say.
 func (a *agent) listen(in wire.Instructions, at time.Time, changed bool) {
@@ -220,7 +216,7 @@ func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor, short map
 		if byFlavor[p.Flavor] == nil {
 			byFlavor[p.Flavor] = map[string]string{}
 		}
-		byFlavor[p.Flavor][p.Contract] = reasonText(why)
+		byFlavor[p.Flavor][p.Contract] = within.Reason(why)
 	}
 	for i := range flavors {
 		s := &flavors[i].Spec
@@ -228,18 +224,4 @@ func (a *agent) finish(ctx context.Context, flavors []v1alpha1.Flavor, short map
 		s.Refused = byFlavor[flavors[i].Metadata.Name]
 		s.Cordon = s.Cordon || a.sight.lost()
 	}
-}
-
-// reasonText is a text as a report may carry it: one line of printable
-// characters, not too long.
-func reasonText(s string) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
-	for len(s) > maxReason {
-		at := strings.LastIndexByte(s[:maxReason-3], ' ')
-		if at < 0 {
-			at = maxReason - 3
-		}
-		s = strings.ToValidUTF8(s[:at], "") + "..."
-	}
-	return s
 }

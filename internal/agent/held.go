@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -19,6 +21,7 @@ func (c *collector) attribute(grants []grant) {
 	granted := map[string]grant{}
 	names := map[string]bool{}
 	for _, g := range grants {
+		g.resources = c.names.Of(g.resources, isUsual)
 		granted[g.name], names[g.name] = g, true
 	}
 	for _, l := range c.load {
@@ -182,6 +185,22 @@ func hasGPU(r v1alpha1.Resources) bool {
 		}
 	}
 	return false
+}
+
+// bound keeps what is held within what a report may have.
+func (c *collector) bound(grants []grant) []string {
+	rank := map[string]int{}
+	for _, g := range grants {
+		rank[g.name] = within.Granted
+	}
+	for i := range c.state.Promises {
+		rank[heldName(c.state.Promises[i].Slice)] = within.OfContract
+	}
+	flavors := make([]*v1alpha1.FlavorSpec, len(c.flavors))
+	for i, f := range c.flavors {
+		flavors[i] = &f.Spec
+	}
+	return within.Held(flavors, func(slice string) int { return cmp.Or(rank[slice], within.Unknown) })
 }
 
 // ghost is a flavor that is not offered any more and still holds something.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
@@ -145,7 +146,7 @@ func TestReasonsFitAReport(t *testing.T) {
 		"very long": {strings.Repeat("word ", 200), strings.TrimSpace(strings.Repeat("word ", 101)) + "..."},
 		"one word":  {strings.Repeat("é", 400), strings.Repeat("é", 254) + "..."},
 	} {
-		if got := reasonText(c.in); got != c.want || len(got) > maxReason {
+		if got := within.Reason(c.in); got != c.want || len(got) > 512 {
 			t.Errorf("%s: %d bytes %q", name, len(got), got)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
 
@@ -48,17 +49,8 @@ func inService(n *corev1.Node) bool {
 	return false
 }
 
-// amounts are a Kubernetes resource list in our units. What cannot be counted
-// (negative, a fraction of a device) counts as nothing.
-func amounts(list corev1.ResourceList) v1alpha1.Resources {
-	out := make(v1alpha1.Resources, len(list))
-	for name, quantity := range list {
-		if a, err := v1alpha1.AmountOfQuantity(string(name), quantity); err == nil {
-			out[string(name)] = a
-		}
-	}
-	return out
-}
+// amounts are a Kubernetes resource list in our units.
+var amounts = within.Amounts
 
 // isShared reports whether a resource is one that all flavors cut from the same
 // nodes have in common and that Kubernetes itself counts.
@@ -69,6 +61,9 @@ func isShared(name string) bool {
 	}
 	return false
 }
+
+// isUsual reports whether a resource counts even where no node has it (any more).
+func isUsual(name string) bool { return isShared(name) || isGPU(name) }
 
 // isExtended reports whether a resource reaches a slice unchanged: a fully qualified one,
 // such as rdma/hca, or huge pages of one size, which Kubernetes counts apart from memory.
