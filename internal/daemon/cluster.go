@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 )
 
 // namespaceFile is where Kubernetes tells a pod its namespace.
@@ -32,6 +34,7 @@ func OwnCluster() (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("find this pod's namespace: %w", err)
 	}
+	config.Wrap(redirects.Refuse)
 	return config, strings.TrimSpace(string(namespace)), nil
 }
 

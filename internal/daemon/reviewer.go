@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 )
 
 // Reviewer reaches the API server that reviews tokens: that of a kubeconfig, or "" for the
@@ -17,6 +19,7 @@ func Reviewer(kubeconfig string) (*rest.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read --operators-kubeconfig: %w", err)
 		}
+		config.Wrap(redirects.Refuse)
 		return config, nil
 	}
 	config, err := rest.InClusterConfig()
@@ -26,5 +29,6 @@ func Reviewer(kubeconfig string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use this pod's ServiceAccount: %w", err)
 	}
+	config.Wrap(redirects.Refuse)
 	return config, nil
 }

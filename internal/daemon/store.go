@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
@@ -246,6 +247,7 @@ func (f *StoreFlags) cluster() (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read --market-kubeconfig: %w", err)
 	}
+	config.Wrap(redirects.Refuse)
 	return config, f.namespace, nil
 }
 

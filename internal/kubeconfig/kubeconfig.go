@@ -33,6 +33,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/hints"
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access"
 )
 
@@ -81,6 +82,7 @@ func Admin(file, name string) (*rest.Config, error) {
 	if err != nil {
 		return nil, hints.On(fmt.Errorf("find a way to the cluster: %w", err), "name a context of yours with --context, or a file with --kubeconfig")
 	}
+	config.Wrap(redirects.Refuse)
 	return config, nil
 }
 

@@ -3,7 +3,8 @@
 // likes.
 //
 // Invariants: an answer that is read whole has at most the bytes that its path may have; no
-// answer has a request wait for longer than retryafter.Most, which the library would for years.
+// answer has a request wait for longer than retryafter.Most, which the library would for years;
+// no redirect is followed.
 // Lists and watches of objects are not bounded here: what a cluster has, its own agent keeps,
 // and the memory of its pod is the bound.
 //
@@ -18,6 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/api/retryafter"
 )
 
@@ -30,6 +32,7 @@ const (
 // Bounded is a config whose answers are bounded.
 func Bounded(config *rest.Config) *rest.Config {
 	out := rest.CopyConfig(config)
+	out.Wrap(redirects.Refuse)
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounds{next} })
 	return out
 }

@@ -91,3 +91,30 @@ func TestRetryAfterOfYears(t *testing.T) {
 		})
 	}
 }
+
+// What is served below the API server, and a proxy before it, may send the agent elsewhere:
+// its token goes to nobody but its own server.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		var asked atomic.Int32
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			_, _ = w.Write([]byte(r.Header.Get("Authorization")))
+		}))
+		own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, code)
+		}))
+		c, err := kubernetes.NewForConfig(replies.Bounded(&rest.Config{Host: own.URL, BearerToken: "secret"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/readyz", "/apis/metrics.k8s.io/v1beta1/pods", "/api/v1/nodes"} {
+			text, err := c.RESTClient().Get().AbsPath(path).DoRaw(t.Context())
+			if err == nil || asked.Load() > 0 {
+				t.Errorf("%d %s: %q, %v", code, path, text, err)
+			}
+		}
+		elsewhere.Close()
+		own.Close()
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,6 +28,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/access/renew"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/bulk"
@@ -177,21 +177,8 @@ func SafeRESTConfig(kubeconfig []byte, programs ...string) (*rest.Config, error)
 	out.QPS = -1
 	// Whoever asks with it: what the cluster answers is the cluster's.
 	new(bulk.Bounds).On(out)
-	out.Wrap(stay)
+	out.Wrap(redirects.Refuse)
 	return out, nil
-}
-
-// stay makes a redirect an error: its target is the cluster's word, and would be shown the
-// token, over http too.
-func stay(next http.RoundTripper) http.RoundTripper {
-	return bulk.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		answer, err := next.RoundTrip(r)
-		if err != nil || answer.Header.Get("Location") == "" || answer.StatusCode/100 != 3 {
-			return answer, err
-		}
-		_ = answer.Body.Close()
-		return nil, errors.New("the cluster answers with a redirect, which is not followed: write the API server's own address into the kubeconfig")
-	})
 }
 
 // An address that cannot be used is not repeated: a password may be in it.

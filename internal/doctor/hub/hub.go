@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/doctor"
 )
 
@@ -90,6 +91,7 @@ func Size(ctx context.Context, config *rest.Config) (int64, error) {
 	defer cancel()
 	config = rest.CopyConfig(config)
 	config.UserAgent = "fleetbroker-doctor"
+	config.Wrap(redirects.Refuse)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return 0, fmt.Errorf("reach the API server: %w", err)
