@@ -188,7 +188,7 @@ func amountOf(name string, q resource.Quantity, text func() string) (Amount, err
 
 // Bounds that leave room for sums.
 var (
-	maxCores = *resource.NewQuantity(math.MaxInt64/2000, resource.DecimalSI)
+	maxCores = *resource.NewMilliQuantity(math.MaxInt64/2, resource.DecimalSI) // as sums saturate
 	maxValue = *resource.NewQuantity(math.MaxInt64/2, resource.DecimalSI)
 )
 

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,16 @@ func TestAbsurdQuantitiesCostNothing(t *testing.T) {
 	for text, want := range map[string]int64{"1e3": 1000, "2E": 2e18, "1Ei": 1 << 60, "5e-1": 1} {
 		if a, err := ParseAmount(Memory, text); err != nil || a.Int64() != want {
 			t.Errorf("%q was read as %v, %v; want %d", text, a, err, want)
+		}
+	}
+}
+
+// What sums come to at the most is read back, by whoever it is reported to.
+func TestLargestAmountsAreReadBack(t *testing.T) {
+	most := AmountOf(math.MaxInt64).Add(AmountOf(math.MaxInt64))
+	for _, name := range []string{CPU, Memory, GPU, "example.org/x"} {
+		if got, err := ParseAmount(name, most.Canonical(name)); err != nil || got != most {
+			t.Errorf("%s %s: %v, %v", name, most.Canonical(name), got, err)
 		}
 	}
 }

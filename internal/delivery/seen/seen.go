@@ -4,7 +4,10 @@
 package seen
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -46,13 +49,32 @@ func Message(condition map[string]any) string {
 	return escape.Words(message)
 }
 
+// Bounds of a list of resources: it is the cluster's word, or a provider's in whose slice it
+// is, and goes into what is reported of each contract.
+const (
+	maxResources = 64
+	maxResource  = 317 // bytes of a name: a domain, a slash, and a label
+)
+
 // Resources reads quantities at a path; one that cannot be read is left out, so that it
-// counts as not granted.
+// counts as not granted. Of too many those without a domain are read, then the first by name.
 func Resources(u *unstructured.Unstructured, path ...string) v1alpha1.Resources {
 	raw, _, _ := unstructured.NestedMap(u.Object, path...)
-	out := make(v1alpha1.Resources, len(raw))
-	for name, v := range raw {
-		if amount, err := v1alpha1.ParseAmount(name, fmt.Sprint(v)); err == nil {
+	names := make([]string, 0, len(raw))
+	for name := range raw {
+		if len(name) <= maxResource {
+			names = append(names, name)
+		}
+	}
+	if len(names) > maxResources {
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
+		})
+		names = names[:maxResources]
+	}
+	out := make(v1alpha1.Resources, len(names))
+	for _, name := range names {
+		if amount, err := v1alpha1.ParseAmount(name, fmt.Sprint(raw[name])); err == nil {
 			out[name] = amount
 		}
 	}

@@ -1,6 +1,7 @@
 package seen_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,5 +29,23 @@ func TestWordsOfConditionsAreShort(t *testing.T) {
 	}
 	if got := seen.Message(map[string]any{"message": map[string]any{}}); got != "" {
 		t.Errorf("no text: %q", got)
+	}
+}
+
+// A provider writes what it grants into its consumer's slice: names without end would make
+// what the consumer's agent reports too large for the broker, for all contracts there.
+func TestResourcesAreBounded(t *testing.T) {
+	list := map[string]any{"cpu": "4", "nvidia.com/gpu": "2", strings.Repeat("x", 1<<20): "1"}
+	for i := range 10_000 {
+		list[fmt.Sprintf("z%s.example.org/%04d", strings.Repeat("y", 60), i)] = "1"
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"resources": list}}}
+	got := seen.Resources(u, "status", "resources")
+	bytes := 0
+	for name := range got {
+		bytes += len(name)
+	}
+	if len(got) > 64 || bytes > 64*317 || got["cpu"].Int64() != 4000 || got["nvidia.com/gpu"].Int64() != 2 {
+		t.Errorf("%d resources of %d bytes, cpu %v, GPUs %v", len(got), bytes, got["cpu"], got["nvidia.com/gpu"])
 	}
 }
