@@ -151,6 +151,7 @@ func observeContract(c *conn, contract *v1alpha1.Contract, vouches bool) v1alpha
 		}
 		o.Offloading, o.OffloadingReason, o.OffloadingMessage = false, v1alpha1.ReasonBackOff, refused
 	}
+	o.Granted, o.Allocatable = seen.Of(o.Granted, contract.Spec.Resources), seen.Of(o.Allocatable, contract.Spec.Resources)
 	return o
 }
 

@@ -81,6 +81,22 @@ func Resources(u *unstructured.Unstructured, path ...string) v1alpha1.Resources 
 	return out
 }
 
+// maxOthers is how many resources are reported that nobody asked for.
+const maxOthers = 8
+
+// Of is r for who asked for some resources: of others the first few by name.
+func Of(r, asked v1alpha1.Resources) v1alpha1.Resources {
+	others := 0
+	for _, name := range r.Names() {
+		if _, is := asked[name]; !is {
+			if others++; others > maxOthers {
+				delete(r, name)
+			}
+		}
+	}
+	return r
+}
+
 // Granted reads a slice's answer: what was granted, or why nothing was. There
 // is no observedGeneration; who wants to know whether a resize has arrived
 // compares what is granted with what was asked.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/delivery/seen"
 )
 
@@ -47,5 +48,16 @@ func TestResourcesAreBounded(t *testing.T) {
 	}
 	if len(got) > 64 || bytes > 64*317 || got["cpu"].Int64() != 4000 || got["nvidia.com/gpu"].Int64() != 2 {
 		t.Errorf("%d resources of %d bytes, cpu %v, GPUs %v", len(got), bytes, got["cpu"], got["nvidia.com/gpu"])
+	}
+}
+
+// Of resources that a contract did not ask for few are reported, and all of its own.
+func TestOf(t *testing.T) {
+	asked, has := v1alpha1.Resources{"cpu": v1alpha1.AmountOf(1), "z": v1alpha1.AmountOf(1)}, v1alpha1.Resources{"cpu": v1alpha1.AmountOf(1), "z": v1alpha1.AmountOf(1)}
+	for i := range 60 {
+		has[fmt.Sprint("x", i)] = v1alpha1.AmountOf(1)
+	}
+	if got := seen.Of(has, asked); len(got) != 10 || got["z"].IsZero() || got["cpu"].IsZero() || seen.Of(nil, asked) != nil {
+		t.Errorf("got %v", got)
 	}
 }
