@@ -4,7 +4,7 @@
 //
 // Invariants: an answer that is read whole has at most the bytes that its path may have; no
 // answer has a request wait for longer than retryafter.Most, which the library would for years;
-// no redirect is followed.
+// no redirect is followed, and no object of Liqo's keeps others from being read (decodable).
 // Lists and watches of objects are not bounded here: what a cluster has, its own agent keeps,
 // and the memory of its pod is the bound.
 //
@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/decodable"
 	"github.com/fleetbroker/fleetbroker/internal/api/redirects"
 	"github.com/fleetbroker/fleetbroker/internal/api/retryafter"
 )
@@ -33,6 +34,7 @@ const (
 func Bounded(config *rest.Config) *rest.Config {
 	out := rest.CopyConfig(config)
 	out.Wrap(redirects.Refuse)
+	out.Wrap(decodable.Repair)
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounds{next} })
 	return out
 }

@@ -2,8 +2,8 @@ package drains
 
 import (
 	"context"
+	"encoding/json"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,13 +19,20 @@ type Pod struct {
 	Text string
 }
 
+// metadataOnly asks for lists without what objects are; who does not know it sends all.
+const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
 // Left are the pods that are left on a Node, each with the PodDisruptionBudget that
 // allows no eviction. An account that may not read them sees none. call bounds each call.
 func Left(ctx context.Context, api kubernetes.Interface, call func(context.Context, func(context.Context) error) error, node string) []Pod {
-	var pods *corev1.PodList
-	err := call(ctx, func(ctx context.Context) (err error) {
-		pods, err = api.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-		return err
+	var pods metav1.PartialObjectMetadataList
+	err := call(ctx, func(ctx context.Context) error {
+		// Of a whole pod, a cluster may answer with a quantity that takes days to read.
+		text, err := api.CoreV1().RESTClient().Get().SetHeader("Accept", metadataOnly).Resource("pods").Param("fieldSelector", "spec.nodeName="+node).DoRaw(ctx)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &pods)
 	})
 	if err != nil {
 		return nil
@@ -54,7 +61,7 @@ func Left(ctx context.Context, api kubernetes.Interface, call func(context.Conte
 }
 
 // heldBy names the budget that allows no eviction of a pod, "" for none.
-func heldBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
+func heldBy(pod *metav1.PartialObjectMetadata, budgets []policyv1.PodDisruptionBudget) string {
 	for i := range budgets {
 		b := &budgets[i]
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -160,8 +161,10 @@ func undo(ctx context.Context, consumer, provider Side) error {
 		return err
 	}
 	// Another fleet may have contracts of the same two clusters.
-	var used authv1beta1.ResourceSliceList
-	if err := e.onConsumer.List(ctx, &used, client.InNamespace(consumer.Namespace)); err != nil {
+	// As they are: a quantity that a cluster writes may take days to read.
+	used := &unstructured.UnstructuredList{}
+	used.SetGroupVersionKind(authv1beta1.GroupVersion.WithKind("ResourceSliceList"))
+	if err := e.onConsumer.List(ctx, used, client.InNamespace(consumer.Namespace)); err != nil {
 		return fmt.Errorf("on %s: see whether it is used: %w", consumer.Name, err)
 	}
 	if len(used.Items) > 0 {
