@@ -186,14 +186,19 @@ func Chat(s string) string {
 
 // Cell is text as a CSV cell that no spreadsheet takes for a formula: one that
 // begins like a formula gets an apostrophe before it, as OWASP advises ("CSV
-// Injection"). Numbers stay numbers. Quoting is encoding/csv's.
+// Injection"); so does what begins like one behind a separator of other places, where a
+// spreadsheet would split the cell. Spaces before it are skipped by some, and wide
+// signs are signs where people write them. Numbers stay numbers. Quoting is encoding/csv's.
 func Cell(s string) string {
 	s = Line(s)
-	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) || isNumber(s) {
+	if isNumber(s) {
 		return s
 	}
-	return "'" + s
+	return formula.ReplaceAllString(s, "$1'$2")
 }
+
+// formula begins a cell, also behind the separators of spreadsheets whose comma is decimal.
+var formula = regexp.MustCompile(`(^ *|[;|] *)([=+\-@＝＋－＠])`)
 
 func isNumber(s string) bool {
 	digits := strings.TrimLeft(s, "+-")
