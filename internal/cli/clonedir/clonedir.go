@@ -50,7 +50,11 @@ func Open(dir string) (*git.Repository, error) {
 	}
 	files := guard{dotgit.NewRepositoryFilesystem(osfs.New(at), common), at}
 	storage := filesystem.NewStorageWithOptions(files, cache.NewObjectLRUDefault(), filesystem.Options{LargeObjectThreshold: largeObject})
-	repo, err := git.Open(storage, nil)
+	packs, err := openPacks(files)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w: this clone is damaged, or was changed by hand; clone again", at, err)
+	}
+	repo, err := git.Open(&packed{storage, packs}, nil)
 	if err != nil && !errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, fmt.Errorf("open %s: %w", at, err)
 	}

@@ -9,6 +9,9 @@
 // nor grafts nor a commit-graph are read. What objects hold is for who reads them to compare
 // with their names.
 //
+// Packs are read by package packs, with the bounds that what is fetched is held to: go-git
+// holds all deltas on which an object stands in memory at once.
+//
 // Callers are commands (internal/cli). An opened repository is as safe for concurrent use as
 // go-git's is: its objects are not.
 package clonedir

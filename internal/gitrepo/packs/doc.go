@@ -19,8 +19,9 @@
 //   - Nothing is inflated beyond the size that its header declares, nor into
 //     memory beyond MaxInMemory; a chain of deltas has at most maxChain links, and
 //     what deltas make is bounded before it is made (maxMade, maxTotal, maxLarge,
-//     maxStand, maxBeyond). The objects of a pack are as many as the process has memory for.
+//     maxStand, maxBeyond). Of packs that were not taken in (Local) the last two bound
+//     what is made while they are read. The objects of a pack are as many as the process has memory for.
 //   - A damaged or hostile pack is an error, never a panic.
 //
-// gitrepo calls it. A Dir is safe for concurrent use.
+// gitrepo calls it, and cli/clonedir for clones that others keep. A Dir is safe for concurrent use.
 package packs

@@ -166,6 +166,10 @@ func readIndex(name string, end int64) (*index, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return decodeIndex(f, name, end)
+}
+
+func decodeIndex(f io.Reader, name string, end int64) (*index, error) {
 	x := idxfile.NewMemoryIndex()
 	if err := idxfile.NewDecoder(f).Decode(x); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // git's names
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -51,8 +50,9 @@ const (
 // pack is one open pack.
 type pack struct {
 	name  string // without its suffix
-	file  *os.File
+	file  File
 	index *index
+	local *local // nil: what deltas make was bounded when it was taken in
 	// of the Dir:
 	bases  *baseCache
 	window *window
@@ -150,6 +150,7 @@ type link struct {
 
 // patched is what a chain of deltas, the last first, makes of a base.
 func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *[]byte, room *turn) (gitobj.Object, error) {
+	made := int64(0)
 	for i := len(deltas) - 1; i >= 0; i-- {
 		at := deltas[i]
 		if at.delta == nil {
@@ -166,6 +167,9 @@ func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *
 			return gitobj.Object{}, err
 		}
 		room.take(makes)
+		if made += makes + int64(len(at.delta)); p.local != nil && made > maxStand {
+			return gitobj.Object{}, fmt.Errorf("%w: an object stands on deltas that make more than %d bytes", gitobj.ErrPackTooLarge, int64(maxStand))
+		}
 		if base.Data, err = patch(base.Data, at.delta); err != nil {
 			return gitobj.Object{}, err
 		}
@@ -174,7 +178,7 @@ func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *
 			p.bases.put(baseKey{p, at.offset}, base)
 		}
 	}
-	return base, nil
+	return base, p.local.beyond(made, int64(len(base.Data)))
 }
 
 // fits refuses a delta whose result is larger than a limit.
