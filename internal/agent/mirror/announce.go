@@ -10,12 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 )
-
-// maxNote is how long the words of an Event may be (events/v1: 1 kB).
-const maxNote = 1024
 
 // announce makes an Event of each piece of news, once: its name says which it is.
 func (m *Mirror) announce(ctx context.Context, s State) []error {
@@ -49,19 +47,11 @@ func eventOf(cluster string, n *wire.News) *eventsv1.Event {
 	}
 	e := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: "fleetbroker." + strings.ToLower(n.ID), Namespace: metav1.NamespaceDefault, Labels: meta("").Labels},
-		EventTime:  metav1.NewMicroTime(n.At.Time), Type: corev1.EventTypeNormal, Reason: n.Reason, Note: clipped(n.Text),
+		EventTime:  metav1.NewMicroTime(n.At.Time), Type: corev1.EventTypeNormal, Reason: n.Reason, Note: within.Note(n.Text),
 		ReportingController: "fleet-agent", ReportingInstance: "fleet-agent-" + cluster, Action: "FollowLedger", Regarding: about,
 	}
 	if n.Warning {
 		e.Type = corev1.EventTypeWarning
 	}
 	return e
-}
-
-// clipped is a text that fits an Event.
-func clipped(text string) string {
-	if len(text) < maxNote {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxNote-5], "") + "..."
 }

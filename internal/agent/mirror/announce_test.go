@@ -16,7 +16,7 @@ func TestEventOfNews(t *testing.T) {
 		e.Regarding.Kind != "ResourceIntent" || e.Regarding.Name != "vision.huge" || e.Regarding.Namespace != "" || e.ReportingInstance == "" {
 		t.Errorf("%+v", e)
 	}
-	if len(e.Note) > maxNote || !strings.HasPrefix(e.Note, "vision/huge is queued: ü") || !strings.HasSuffix(e.Note, "ü...") {
+	if len(e.Note) > 1024 || !strings.HasPrefix(e.Note, "vision/huge is queued: ü") || !strings.HasSuffix(e.Note, "ü...") {
 		t.Errorf("%d bytes: %q", len(e.Note), e.Note)
 	}
 	e = eventOf("rome", &wire.News{ID: "2", At: at, Tenant: "vision", Reason: "Budget80", Text: "vision has spent 80 % of its budget", Warning: true})

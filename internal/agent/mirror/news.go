@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 )
@@ -83,7 +84,7 @@ func tell[T client.Object](to events.EventRecorder, have, want []T, read func(T)
 			continue
 		}
 		for _, n := range newsOf(read(o), read(w)) {
-			to.Eventf(o, nil, n.kind, n.reason, "FollowLedger", "%s", n.note)
+			to.Eventf(o, nil, n.kind, n.reason, "FollowLedger", "%s", within.Note(n.note))
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/crd"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/tracing"
@@ -271,7 +272,7 @@ func (r *Reconciler) tell(o *crd.ResourceRequest, was *crd.ResourceRequestStatus
 			note += ": " + more
 		}
 	}
-	r.Events.Eventf(o, nil, kind, reason, "FollowLedger", "%s", note)
+	r.Events.Eventf(o, nil, kind, reason, "FollowLedger", "%s", within.Note(note))
 }
 
 // ignoreGone lets the next event bring back what somebody else has changed.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -218,5 +219,16 @@ func TestRequestsHaveEvents(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("told is %q, want %q", got, want)
+	}
+}
+
+// An API server refuses an Event of more than 1 kB: reasons may be longer.
+func TestEventsOfLongReasonsFit(t *testing.T) {
+	to := events.NewFakeRecorder(1)
+	r := &Reconciler{Cluster: "rome", Events: to}
+	o := &crd.ResourceRequest{Status: crd.ResourceRequestStatus{Phase: crd.RequestFailed, Reason: "NothingFits", Message: strings.Repeat("no offer: 1.2.3 ü, ", 300)}}
+	r.tell(o, &crd.ResourceRequestStatus{})
+	if got := <-to.Events; len(got) > 1024+100 || !utf8.ValidString(got) || !strings.Contains(got, "no offer") {
+		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
 }

@@ -11,6 +11,7 @@
 //     those before names that only pods' labels have.
 //   - What is left out is a problem in words.
 //
-// The bounds are those of package market (check.go, pods.go), with room. Package agent calls
-// it with each report. Pure; safe for concurrent use.
+// The bounds are those of package market (check.go, pods.go), with room, and of Events. Package
+// agent calls it with each report, request and mirror with each Event. Pure; safe for
+// concurrent use.
 package within

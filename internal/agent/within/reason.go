@@ -21,3 +21,15 @@ func Reason(s string) string {
 	}
 	return s
 }
+
+// maxNote is how long the words of an Event may be (events/v1: 1 kB). An API server refuses
+// longer ones, and the Event is lost.
+const maxNote = 1024
+
+// Note is a text that fits an Event.
+func Note(text string) string {
+	if len(text) < maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-5], "") + "..."
+}
