@@ -1,5 +1,7 @@
 package batch
 
+import "slices"
+
 // mayEnd are the accounts that may come to an end: those whose seats could cost more than is
 // left, each in its most expensive place. The others need not be asked.
 func (p *Problem) mayEnd() []bool {
@@ -59,6 +61,29 @@ func (p *Problem) dearest(k *Kind, numbers int) []int64 {
 		most[n] = max(most[n], parts[n]*int64(k.Split.Most))
 	}
 	return most
+}
+
+// cheapest is the least that one of a kind is charged in a place, number by number.
+func (p *Problem) cheapest(k *Kind) (least []int64) {
+	if len(p.Accounts) == 0 || len(k.Charges) == 0 {
+		return nil
+	}
+	numbers := len(p.Accounts[0])
+	least = slices.Clone(k.Charges[:numbers])
+	for n, charge := range k.Charges {
+		least[n%numbers] = min(least[n%numbers], charge)
+	}
+	return least
+}
+
+// exceeds reports whether a charge is more than what is left, in any number.
+func exceeds(charge, left []int64) bool {
+	for n, c := range charge {
+		if c > left[n] {
+			return true
+		}
+	}
+	return false
 }
 
 // fewest is how many units one of a kind takes at least.

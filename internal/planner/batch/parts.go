@@ -10,7 +10,7 @@ import (
 // sit gives a seat a place among some or, where none holds it and it need not be whole,
 // parts. It reports whether there is any. Now and then parts are taken though a place would
 // hold it, for those who come later may fill that (unite).
-func (x *ruins) sit(i int32, among []int32, shadow, whole bool, blind int) bool {
+func (x *ruins) sit(i int32, among order, shadow, whole bool, blind int) bool {
 	k := &x.Kinds[x.Seats[i].Kind]
 	early := !whole && k.Split != nil && x.draw(earlyParts) == 0
 	at := x.choose(i, among, blind)

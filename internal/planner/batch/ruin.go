@@ -197,7 +197,7 @@ func (x *ruins) clear(s *Seat) {
 			in := x.placesBy(within{s.Shares, s.Kind})[list[x.draw(min(len(list), domainsNear))].domain]
 			for range 1 + x.draw(3) {
 				if in != nil { // it may follow where it has no place
-					x.empty(x.Kinds[s.Kind].Places[in[0][x.draw(len(in[0]))]].Row)
+					x.empty(x.Kinds[s.Kind].Places[in[0].places[x.draw(len(in[0].places))]].Row)
 				}
 			}
 		}

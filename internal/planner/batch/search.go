@@ -141,12 +141,12 @@ func (x *ruins) forgo(list []int32) bool {
 	return true
 }
 
-// among are a kind's places in the order in which they are looked at; nil: as they are.
-func (x *ruins) among(kind int32, shadow bool) []int32 {
+// among are a kind's places in the order in which they are looked at.
+func (x *ruins) among(kind int32, shadow bool) order {
 	if shadow {
 		return x.ranked[kind]
 	}
-	return nil
+	return x.byPrice[kind]
 }
 
 // inOrder puts those who choose in some order: by chance, the biggest first,

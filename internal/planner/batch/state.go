@@ -20,9 +20,8 @@ type ruins struct {
 	n     int
 	looks int
 	seats []state
-	// ranked are the places of each kind by shadow price.
-	ranked [][]int32
-	least  []quantity.Micro
+	orders
+	least []quantity.Micro
 	// prices are those of the seats that came with a place.
 	prices average
 	// groups are the seats of each; shared is the domain that each is in, with how many
@@ -42,9 +41,10 @@ type ruins struct {
 	idle  []int32
 	place []int32
 	// placeOn are places by kind and row, nil where there are too many; fewest are the units
-	// that one of a kind takes at least.
+	// that one of a kind takes at least, charged at least what it costs an account.
 	placeOn []int32
 	fewest  []int64
+	atLeast [][]int64
 	// cost is what all come to.
 	cost quantity.Micro
 	weighing
@@ -95,7 +95,7 @@ type divided struct {
 
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
-	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, ranked: ranked, divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
+	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, orders: p.orders(ranked), divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
 		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
@@ -106,7 +106,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	}
 	x.bounded, x.charged = p.mayEnd(), make([][]int32, len(p.Accounts))
 	for i := range p.Kinds {
-		x.fewest = append(x.fewest, p.fewest(&p.Kinds[i]))
+		x.fewest, x.atLeast = append(x.fewest, p.fewest(&p.Kinds[i])), append(x.atLeast, p.cheapest(&p.Kinds[i]))
 		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
 			x.freed = make([]int, len(p.Rows))
 		}
@@ -279,14 +279,8 @@ func (x *ruins) charge(i int32, k *Kind, at int32, sign int64) {
 
 // affords reports whether a seat's account has what it costs in a place.
 func (x *ruins) affords(i int32, k *Kind, at int32) bool {
-	if a := x.Seats[i].Account; a >= 0 && x.bounded[a] {
-		for n, c := range x.charges(k, at) {
-			if c > x.left[a][n] {
-				return false
-			}
-		}
-	}
-	return true
+	a := x.Seats[i].Account
+	return a < 0 || !x.bounded[a] || !exceeds(x.charges(k, at), x.left[a])
 }
 
 // room is what is free on a row.
@@ -310,29 +304,26 @@ func (x *ruins) put(i, at int32) {
 	x.seated(i, state{at: at, on: on})
 }
 
-// choose is the first place that has room, of some or (nil) of all. Now and then one is
-// overlooked, for somebody who comes later.
-func (x *ruins) choose(seat int32, among []int32, blind int) int32 {
-	kind := x.Seats[seat].Kind
-	k := &x.Kinds[kind]
-	looked, most := 0, len(k.Places)
-	if among != nil {
-		most = len(among)
+// choose is the first place that has room, of some. Now and then one is overlooked, for
+// somebody who comes later.
+func (x *ruins) choose(seat int32, among order, blind int) int32 {
+	s := &x.Seats[seat]
+	k, list, looked := &x.Kinds[s.Kind], among.rooms, 0
+	x.looks -= 1 + len(list)/placesALook
+	x.consider(s)
+	n, deals, sizes, rooms, fewest := x.n, k.Deals, k.Sizes, x.rooms, x.fewest[s.Kind]
+	bounded := s.Account >= 0 && x.bounded[s.Account]
+	if bounded && exceeds(x.atLeast[s.Kind], x.left[s.Account]) {
+		return Nowhere
 	}
-	defer func() { x.looks -= 1 + looked/placesALook }()
-	x.consider(&x.Seats[seat])
-	n, places, deals, sizes, rooms, fewest := x.n, k.Places, k.Deals, k.Sizes, x.rooms, x.fewest[kind]
 next:
-	for ; looked < most; looked++ {
-		at := looked
-		if among != nil {
-			at = int(among[looked])
-		}
-		deal, pl := at, &places[at]
-		room := rooms[int(pl.Row)*n:][:n]
-		if room[0] < fewest {
+	for ; looked < len(list); looked++ {
+		from := int(list[looked])
+		if rooms[from] < fewest {
 			continue
 		}
+		at := among.place(looked)
+		deal, room := int(at), rooms[from:][:n]
 		if deals != nil {
 			deal = int(deals[at])
 		}
@@ -342,17 +333,19 @@ next:
 				continue next
 			}
 		}
-		if x.apart(&x.Seats[seat], pl.Row) || x.breaks(&x.Seats[seat], pl) {
+		pl := &k.Places[at]
+		if x.apart(s, pl.Row) || x.breaks(s, pl) {
 			continue
 		}
 		if cards := x.cards[pl.Row]; cards != nil && !x.Rows[pl.Row].hosts(cards, size[0], pl.Loose) {
 			continue
 		}
-		if !x.affords(seat, k, int32(at)) { //nolint:gosec // their number
+		if bounded && exceeds(x.charges(k, at), x.left[s.Account]) {
 			continue
 		}
 		if x.draw(blind) > 0 {
-			return int32(at) //nolint:gosec // their number
+			x.looks += len(list)/placesALook - looked/placesALook
+			return at
 		}
 	}
 	return Nowhere

@@ -28,7 +28,7 @@ type units struct {
 type within struct{ domains, kind int32 }
 
 // places are those in each domain, the cheapest first, and the best by shadow price first.
-type places map[int32]*[2][]int32
+type places map[int32]*[2]order
 
 // placesBy are the places of a kind by domain of a kind of domains, made on first use.
 func (x *ruins) placesBy(key within) places {
@@ -40,15 +40,16 @@ func (x *ruins) placesBy(key within) places {
 	add := func(n int, at int32) {
 		if d := domains[k.Places[at].Row]; d >= 0 {
 			if out[d] == nil {
-				out[d] = &[2][]int32{}
+				out[d] = &[2]order{}
 			}
-			out[d][n] = append(out[d][n], at)
+			o := &out[d][n]
+			o.places, o.rooms = append(o.places, at), append(o.rooms, k.Places[at].Row*int32(x.n)) //nolint:gosec // there are few resources
 		}
 	}
 	for at := range k.Places {
 		add(0, int32(at)) //nolint:gosec // their number
 	}
-	for _, at := range x.ranked[key.kind] {
+	for _, at := range x.ranked[key.kind].places {
 		add(1, at)
 	}
 	x.by[key] = out
@@ -72,7 +73,7 @@ next:
 			c.count(s, in)
 			switch {
 			case in != nil:
-				sum += min(x.Kinds[s.Kind].Places[in[0][0]].Price, x.Kinds[s.Kind].Nowhere)
+				sum += min(x.Kinds[s.Kind].Places[in[0].places[0]].Price, x.Kinds[s.Kind].Nowhere)
 			case s.Follows:
 				sum += x.Kinds[s.Kind].Nowhere
 			default:
@@ -102,11 +103,11 @@ type candidate struct {
 type kindIn struct {
 	kind   int32
 	must   int64
-	places *[2][]int32
+	places *[2]order
 }
 
 // count adds a seat to those of its kind.
-func (c *candidate) count(s *Seat, in *[2][]int32) {
+func (c *candidate) count(s *Seat, in *[2]order) {
 	at := slices.IndexFunc(c.kinds, func(k kindIn) bool { return k.kind == s.Kind })
 	if at < 0 {
 		at, c.kinds = len(c.kinds), append(c.kinds, kindIn{kind: s.Kind, places: in})
@@ -117,7 +118,7 @@ func (c *candidate) count(s *Seat, in *[2][]int32) {
 }
 
 // of are a kind's places in the domain, nil for none.
-func (c *candidate) of(kind int32) *[2][]int32 {
+func (c *candidate) of(kind int32) *[2]order {
 	for i := range c.kinds {
 		if c.kinds[i].kind == kind {
 			return c.kinds[i].places
@@ -135,9 +136,13 @@ func (x *ruins) mayHoldAll(c *candidate) bool {
 			continue
 		}
 		k, left := &x.Kinds[in.kind], in.must
-		x.looks -= len(in.places[0]) / placesALook
-		for _, at := range in.places[0] {
-			if left -= fitting(x.room(k.Places[at].Row), x.size(k, at), left); left <= 0 {
+		list, fewest := in.places[0], x.fewest[in.kind]
+		x.looks -= len(list.places) / placesALook
+		for n, from := range list.rooms {
+			if x.rooms[from] < fewest {
+				continue
+			}
+			if left -= fitting(x.rooms[from:][:x.n], x.size(k, list.places[n]), left); left <= 0 {
 				break
 			}
 		}
@@ -154,7 +159,7 @@ func fitting(room, size []int64, most int64) int64 {
 		if takes > room[r] {
 			return 0
 		}
-		if takes > 0 {
+		if takes > 0 && most > 1 {
 			most = min(most, room[r]/takes)
 		}
 	}
@@ -252,15 +257,13 @@ func (x *ruins) order(list []int32) []int32 {
 func (x *ruins) seatAll(list []int32, in *candidate, shadow bool, blind int, most quantity.Micro) int {
 	for n, i := range list {
 		s := &x.Seats[i]
-		var among []int32
-		switch by := 0; {
-		case in != nil:
+		among := x.among(s.Kind, shadow)
+		if in != nil {
+			by := 0
 			if shadow {
 				by = 1
 			}
 			among = in.of(s.Kind)[by]
-		case shadow:
-			among = x.ranked[s.Kind]
 		}
 		sits := x.sit(i, among, shadow, in != nil, blind)
 		if !sits || most > 0 && x.cost >= most {
