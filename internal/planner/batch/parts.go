@@ -47,7 +47,7 @@ func (x *ruins) putParts(i int32, parts []Part) {
 			}
 		}
 	}
-	x.seated(i, state{at: InParts, parts: parts})
+	x.seated(i, state{at: InParts, lie: &lie{parts: parts}})
 }
 
 // unite has seats in parts choose again that a place has come to hold, or fewer parts. In some
@@ -66,8 +66,8 @@ func (x *ruins) unite() {
 		}
 		x.vacate(i)
 		at, fewer := x.holds(i, out), []Part(nil)
-		if at < 0 && len(then.parts) > 2 { // two are the fewest
-			if fewer = x.divide(i, false, allSeen); len(fewer) >= len(then.parts) {
+		if at < 0 && len(then.parts()) > 2 { // two are the fewest
+			if fewer = x.divide(i, false, allSeen); len(fewer) >= len(then.parts()) {
 				fewer = nil
 			}
 		}
@@ -138,17 +138,22 @@ func (x *ruins) block(i, row int32) bool {
 // on a row that others have left.
 func (x *ruins) mayHold(i int32, now *state) bool {
 	k := &x.Kinds[x.Seats[i].Kind]
-	if x.placeOn == nil || len(now.parts) > 2 {
+	if x.placeOn == nil || len(now.parts()) > 2 {
 		return true
 	}
+	fewest := x.fewest[x.Seats[i].Kind]
 	for _, row := range x.vacated {
 		at := x.placeOn[int(x.Seats[i].Kind)*len(x.Rows)+int(row)]
 		if at < 0 {
 			continue
 		}
-		own := len(x.Rows[row].Mates) > 0 || slices.ContainsFunc(now.parts, func(p Part) bool { return k.Split.Rows[p.Row].Row == row })
-		if own || x.hosts(i, k, at) {
+		if x.room(row)[0] >= fewest && x.hosts(i, k, at) || len(x.Rows[row].Mates) > 0 {
 			return true
+		}
+		for _, part := range now.parts() {
+			if k.Split.Rows[part.Row].Row == row {
+				return true
+			}
 		}
 	}
 	return false

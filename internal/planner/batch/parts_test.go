@@ -198,7 +198,7 @@ func (p *Problem) fillAll() {
 	x := p.begin(make([][]int32, len(p.Kinds)), nil, 1<<30)
 	for i, s := range was {
 		x.vacate(int32(i))
-		x.seated(int32(i), state{s.At, s.On, s.Parts})
+		x.seated(int32(i), s.state())
 	}
 	copy(p.Seats, was)
 	for r := range p.Rows {

@@ -42,7 +42,7 @@ func (x *ruins) ruin() {
 	if here := x.was[0].at; here >= 0 {
 		x.empty(x.Kinds[s.Kind].Places[here].Row)
 	}
-	for _, part := range x.was[0].parts {
+	for _, part := range x.was[0].parts() {
 		x.empty(x.Kinds[s.Kind].Split.Rows[part.Row].Row)
 	}
 	if x.was[0].at == Nowhere {

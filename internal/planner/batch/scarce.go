@@ -36,7 +36,7 @@ func (x *ruins) weigh(times quantity.Micro) bool {
 		if at := x.seats[i].at; at >= 0 {
 			x.extra += x.weight(s, k.Places[at].Price)
 		}
-		for _, part := range x.seats[i].parts {
+		for _, part := range x.seats[i].parts() {
 			x.extra += x.weight(s, k.Split.deal(part.Row).Prices[part.Units])
 		}
 	}
@@ -81,7 +81,7 @@ func (x *ruins) nearest(account int32) (number int) {
 		if k := &x.Kinds[s.Kind]; x.seats[i].at >= 0 {
 			add(spent, x.charges(k, x.seats[i].at))
 		}
-		for _, part := range x.seats[i].parts {
+		for _, part := range x.seats[i].parts() {
 			add(spent, x.Kinds[s.Kind].Split.deal(part.Row).charges(part.Units, len(spent)))
 		}
 	}

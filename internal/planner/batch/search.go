@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -60,7 +59,7 @@ func (x *ruins) search(times int, allowed func(n int, before, least quantity.Mic
 func (x *ruins) become(then []state) {
 	var moved []int32
 	for i := range x.seats {
-		if at := int32(i); x.seats[i].at != then[i].at || !slices.Equal(x.seats[i].on, then[i].on) || !EqualParts(x.seats[i].parts, then[i].parts) { //nolint:gosec // their number
+		if at, now := int32(i), x.seats[i]; now.at != then[i].at || !slices.Equal(now.on(), then[i].on()) || !EqualParts(now.parts(), then[i].parts()) { //nolint:gosec // their number
 			x.vacate(at)
 			moved = append(moved, at)
 		}
@@ -158,14 +157,11 @@ func (x *ruins) inOrder() {
 		m := x.draw(n + 1)
 		list[n], list[m] = list[m], list[n]
 	}
-	kind := func(i int32) *Kind { return &x.Kinds[x.Seats[i].Kind] }
 	switch x.draw(4) {
 	case 0, 2:
 	case 1:
-		slices.SortStableFunc(list, func(a, b int32) int { return cmp.Compare(len(kind(a).Places), len(kind(b).Places)) })
+		x.byRank(list, x.fewPlaces)
 	default:
-		slices.SortStableFunc(list, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(kind(b).Cards, kind(a).Cards), cmp.Compare(kind(b).Cores, kind(a).Cores))
-		})
+		x.byRank(list, x.biggest)
 	}
 }

@@ -49,7 +49,7 @@ func Solve(p *Problem, looks int) Answer {
 		out.Cheaper = takeTurns(x)
 	}
 	for i := range x.seats {
-		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on, x.seats[i].parts
+		out.At[i], out.On[i], out.Parts[i] = x.seats[i].at, x.seats[i].on(), x.seats[i].parts()
 	}
 	out.Looks = x.looks
 	return out

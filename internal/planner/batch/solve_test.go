@@ -94,7 +94,7 @@ func (p *Problem) fill(from int, stays bool) {
 		x.put(int32(i), at)
 	}
 	for i := from; i < len(p.Seats); i++ {
-		p.Seats[i].At, p.Seats[i].On, p.Seats[i].Stays = x.seats[i].at, x.seats[i].on, stays
+		p.Seats[i].At, p.Seats[i].On, p.Seats[i].Stays = x.seats[i].at, x.seats[i].on(), stays
 	}
 	for r := range p.Rows {
 		copy(p.Rows[r].Free, x.room(int32(r)))

@@ -7,11 +7,38 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// state is where a seat is now, and where its units lie, or in which parts it is.
+// state is where a seat is now.
 type state struct {
-	at    int32
+	at  int32
+	lie *lie
+}
+
+// lie is where a seat's units lie, or in which parts it is; nil for neither.
+type lie struct {
 	on    []Units
 	parts []Part
+}
+
+func (s state) on() []Units {
+	if s.lie == nil {
+		return nil
+	}
+	return s.lie.on
+}
+
+func (s state) parts() []Part {
+	if s.lie == nil {
+		return nil
+	}
+	return s.lie.parts
+}
+
+// state is where a seat was given.
+func (s *Seat) state() state {
+	if len(s.On)+len(s.Parts) == 0 {
+		return state{at: s.At}
+	}
+	return state{s.At, &lie{s.On, s.Parts}}
 }
 
 // ruins is the work on a problem.
@@ -116,7 +143,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	x.beginRules()
 	for i := range p.Seats {
 		s := &p.Seats[i]
-		x.seats[i] = state{s.At, s.On, s.Parts}
+		x.seats[i] = s.state()
 		if a := s.Account; a >= 0 && x.bounded[a] {
 			x.charged[a] = append(x.charged[a], int32(i)) //nolint:gosec // their number
 		}
@@ -177,7 +204,7 @@ func (x *ruins) draw(n int) int {
 func (x *ruins) vacate(i int32) {
 	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
 	if s.at == InParts {
-		x.eachPart(i, s.parts, -1)
+		x.eachPart(i, s.parts(), -1)
 		*s = state{at: Nowhere}
 		return
 	}
@@ -194,19 +221,19 @@ func (x *ruins) vacate(i int32) {
 	x.take(pl.Row, x.size(k, s.at), -1)
 	x.charge(i, k, s.at, -1)
 	x.join(&x.Seats[i], pl, -1)
-	for _, u := range s.on {
+	for _, u := range s.on() {
 		x.cards[pl.Row][u.Card] += u.N
 	}
 	x.on[pl.Row] = without(x.on[pl.Row], i)
 	x.free(pl.Row)
-	s.at, s.on = Nowhere, nil
+	*s = state{at: Nowhere}
 }
 
 func (x *ruins) seated(i int32, to state) {
 	s, k, at := &x.seats[i], &x.Kinds[x.Seats[i].Kind], to.at
 	*s = to
 	if at == InParts {
-		x.eachPart(i, to.parts, 1)
+		x.eachPart(i, to.parts(), 1)
 		return
 	}
 	if at < 0 {
@@ -221,7 +248,7 @@ func (x *ruins) seated(i int32, to state) {
 	x.take(pl.Row, x.size(k, at), 1)
 	x.charge(i, k, at, 1)
 	x.join(&x.Seats[i], pl, 1)
-	for _, u := range to.on {
+	for _, u := range to.on() {
 		x.cards[pl.Row][u.Card] -= u.N
 	}
 	x.on[pl.Row] = append(x.on[pl.Row], i)
@@ -294,14 +321,16 @@ func (x *ruins) put(i, at int32) {
 	}
 	k := &x.Kinds[x.Seats[i].Kind]
 	pl := &k.Places[at]
-	var on []Units
+	to := state{at: at}
 	if cards := x.cards[pl.Row]; cards != nil {
-		on = x.Rows[pl.Row].lay(cards, x.size(k, at)[0], pl.Loose)
-		for _, u := range on {
+		if on := x.Rows[pl.Row].lay(cards, x.size(k, at)[0], pl.Loose); len(on) > 0 {
+			to.lie = &lie{on: on}
+		}
+		for _, u := range to.on() {
 			cards[u.Card] += u.N // seated takes them
 		}
 	}
-	x.seated(i, state{at: at, on: on})
+	x.seated(i, to)
 }
 
 // choose is the first place that has room, of some. Now and then one is overlooked, for
