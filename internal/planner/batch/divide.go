@@ -38,6 +38,40 @@ type division struct {
 	steps     int
 }
 
+// kindInParts is what is kept of a kind that may be in parts: its rows in either order, how many
+// units the smallest part takes, and for how many there was room on each row when it was last asked.
+type kindInParts struct {
+	byPrice, ranked order
+	fewest          int64
+	known           []partRoom
+}
+
+// partRoom is for how many units a row had room after so many moves there.
+type partRoom struct{ moves, room int64 }
+
+// kindsInParts is what is kept of each kind.
+func (p *Problem) kindsInParts(ranked [][]int32) []kindInParts {
+	out := make([]kindInParts, len(p.Kinds))
+	for i := range p.Kinds {
+		sp := p.Kinds[i].Split
+		if sp == nil {
+			continue
+		}
+		k := &out[i]
+		k.known = make([]partRoom, len(sp.Rows))
+		k.fewest = math.MaxInt64
+		for at := range sp.Rows {
+			k.fewest = min(k.fewest, sp.deal(int32(at)).size(sp.Least, len(p.Pooled))[0])   //nolint:gosec // their number
+			k.byPrice.rooms = append(k.byPrice.rooms, sp.Rows[at].Row*int32(len(p.Pooled))) //nolint:gosec // there are few resources
+		}
+		k.ranked.places = ranked[i]
+		for _, at := range ranked[i] {
+			k.ranked.rooms = append(k.ranked.rooms, k.byPrice.rooms[at])
+		}
+	}
+	return out
+}
+
 // divide finds parts for a seat, the fewest that hold it; nil for none. One in blind rows is
 // overlooked.
 func (x *ruins) divide(i int32, shadow bool, blind int) []Part {
@@ -47,12 +81,21 @@ func (x *ruins) divide(i int32, shadow bool, blind int) []Part {
 	d.order, d.free = d.order[:0], d.free[:0]
 	x.looks -= 1 + len(sp.Rows)/partsALook
 	first, second := int64(0), int64(0)
-	for n := range sp.Rows {
-		at := int32(n) //nolint:gosec // their number
-		if shadow {
-			at = x.rankedParts[kind][n]
+	k := &x.forParts[kind]
+	list := &k.byPrice
+	if shadow {
+		list = &k.ranked
+	}
+	for n, from := range list.rooms {
+		if x.rooms[from] < k.fewest {
+			continue
 		}
-		room := x.roomForPart(sp, at)
+		at := list.place(n)
+		known := &k.known[at]
+		if now := x.moves[sp.Rows[at].Row]; known.moves != now {
+			*known = partRoom{now, x.roomForPart(sp, at)}
+		}
+		room := known.room
 		if room < sp.Least || x.draw(blind) == 0 {
 			continue
 		}
@@ -181,6 +224,9 @@ func (d *division) affords() bool {
 // coexist reports whether parts have room next to each other, on rows that are cut from the
 // same nodes, too.
 func (d *division) coexist() bool {
+	if !slices.ContainsFunc(d.now, func(p Part) bool { return len(d.x.Rows[d.sp.Rows[p.Row].Row].Mates) > 0 }) {
+		return true // each is on a row of its own
+	}
 	fits := true
 	for i := range d.now {
 		row, size := d.sp.Rows[d.now[i].Row].Row, d.sp.deal(d.now[i].Row).size(d.now[i].Units, d.x.n)

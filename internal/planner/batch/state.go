@@ -110,8 +110,9 @@ type lost struct {
 // divided is what is kept of seats that may be in parts.
 type divided struct {
 	division division
-	// rankedParts are the rows of each kind for parts, by shadow price.
-	rankedParts [][]int32
+	forParts []kindInParts
+	// moves are how often somebody came to a row or left it, from 1 on.
+	moves []int64
 	// inParts are the seats that are in parts; freed are the turns in which somebody left a
 	// row, nil where none can be in parts, vacated the rows that were left in this turn.
 	inParts []int32
@@ -122,11 +123,11 @@ type divided struct {
 
 // begin is a problem as it was given.
 func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
-	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, orders: p.orders(ranked), divided: divided{rankedParts: rankedParts}, cost: p.cost(), rand: 1,
+	x := &ruins{Problem: p, n: len(p.Pooled), looks: looks, orders: p.orders(ranked), divided: divided{forParts: p.kindsInParts(rankedParts), moves: make([]int64, len(p.Rows))}, cost: p.cost(), rand: 1,
 		seats: make([]state, len(p.Seats)), lost: lost{ejected: make([]int, len(p.Seats)), firstIdle: firstIdle}, place: make([]int32, len(p.Seats)), cards: make([][]int64, len(p.Rows)), on: make([][]int32, len(p.Rows))}
 	for i := range p.Rows {
 		x.rooms = append(x.rooms, p.Rows[i].Free...)
-		x.cards[i] = slices.Clone(p.Rows[i].Cards)
+		x.cards[i], x.moves[i] = slices.Clone(p.Rows[i].Cards), 1
 	}
 	for i := range p.Accounts {
 		x.left = append(x.left, slices.Clone(p.Accounts[i]))
@@ -139,7 +140,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 		}
 	}
 	x.placeOn = p.placesOn()
-	x.units = units{by: map[within]places{}, found: map[int32][]candidate{}}
+	x.units = units{by: map[within]places{}}
 	x.beginRules()
 	for i := range p.Seats {
 		s := &p.Seats[i]
@@ -175,6 +176,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 			x.groups[s.Group] = append(x.groups[s.Group], int32(i)) //nolint:gosec // their number
 		}
 	}
+	x.found = make([][]candidate, len(x.groups))
 	return x
 }
 
@@ -263,7 +265,9 @@ func (x *ruins) take(row int32, size []int64, sign int64) {
 	for r, n := range size {
 		room[r] -= sign * n
 	}
+	x.moves[row]++
 	for _, mate := range x.Rows[row].Mates {
+		x.moves[mate]++
 		room := x.room(mate)
 		for r, n := range size {
 			if x.Pooled[r] {

@@ -19,7 +19,7 @@ type shared struct {
 // units is what is kept of groups that share a domain, and of the one that chooses.
 type units struct {
 	by      map[within]places
-	found   map[int32][]candidate
+	found   [][]candidate // by group
 	members []int32
 	kept    []state
 }
@@ -59,8 +59,8 @@ func (x *ruins) placesBy(key within) places {
 // domainsOf are the domains in which each seat of a group has places, those with the least
 // sum of cheapest prices first, with that sum.
 func (x *ruins) domainsOf(g int32) []candidate {
-	if x.found[g] != nil {
-		return x.found[g]
+	if known := x.found[g]; known != nil {
+		return known
 	}
 	list, out := x.groups[g], []candidate{}
 	first := &x.Seats[list[max(slices.IndexFunc(list, func(i int32) bool { return !x.Seats[i].Follows }), 0)]]
