@@ -63,6 +63,21 @@ func (p *Problem) dearest(k *Kind, numbers int) []int64 {
 	return most
 }
 
+// alike is what one of a kind takes wherever it is; nil where that differs.
+func (p *Problem) alike(k *Kind) []int64 {
+	n := len(p.Pooled)
+	if len(k.Sizes) < n {
+		return nil
+	}
+	first := k.Sizes[:n:n]
+	for at := n; at < len(k.Sizes); at += n {
+		if !slices.Equal(k.Sizes[at:][:n], first) {
+			return nil
+		}
+	}
+	return first
+}
+
 // cheapest is the least that one of a kind is charged in a place, number by number.
 func (p *Problem) cheapest(k *Kind) (least []int64) {
 	if len(p.Accounts) == 0 || len(k.Charges) == 0 {

@@ -68,10 +68,12 @@ type ruins struct {
 	idle  []int32
 	place []int32
 	// placeOn are places by kind and row, nil where there are too many; fewest are the units
-	// that one of a kind takes at least, charged at least what it costs an account.
+	// that one of a kind takes at least, atLeast what it costs an account there; alike are
+	// what one takes wherever it is, nil where that differs.
 	placeOn []int32
 	fewest  []int64
 	atLeast [][]int64
+	alike   [][]int64
 	// cost is what all come to.
 	cost quantity.Micro
 	weighing
@@ -135,6 +137,7 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	x.bounded, x.charged = p.mayEnd(), make([][]int32, len(p.Accounts))
 	for i := range p.Kinds {
 		x.fewest, x.atLeast = append(x.fewest, p.fewest(&p.Kinds[i])), append(x.atLeast, p.cheapest(&p.Kinds[i]))
+		x.alike = append(x.alike, p.alike(&p.Kinds[i]))
 		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
 			x.freed = make([]int, len(p.Rows))
 		}
@@ -204,7 +207,8 @@ func (x *ruins) draw(n int) int {
 
 // vacate takes a seat from its place, seated puts it into one.
 func (x *ruins) vacate(i int32) {
-	s, k := &x.seats[i], &x.Kinds[x.Seats[i].Kind]
+	s, kind := &x.seats[i], x.Seats[i].Kind
+	k := &x.Kinds[kind]
 	if s.at == InParts {
 		x.eachPart(i, s.parts(), -1)
 		*s = state{at: Nowhere}
@@ -220,7 +224,7 @@ func (x *ruins) vacate(i int32) {
 	pl := &k.Places[s.at]
 	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost-pl.Price-more, x.extra-more
-	x.take(pl.Row, x.size(k, s.at), -1)
+	x.take(pl.Row, x.takes(kind, s.at), -1)
 	x.charge(i, k, s.at, -1)
 	x.join(&x.Seats[i], pl, -1)
 	for _, u := range s.on() {
@@ -232,7 +236,8 @@ func (x *ruins) vacate(i int32) {
 }
 
 func (x *ruins) seated(i int32, to state) {
-	s, k, at := &x.seats[i], &x.Kinds[x.Seats[i].Kind], to.at
+	s, kind, at := &x.seats[i], x.Seats[i].Kind, to.at
+	k := &x.Kinds[kind]
 	*s = to
 	if at == InParts {
 		x.eachPart(i, to.parts(), 1)
@@ -247,7 +252,7 @@ func (x *ruins) seated(i int32, to state) {
 	pl := &k.Places[at]
 	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost+pl.Price+more, x.extra+more
-	x.take(pl.Row, x.size(k, at), 1)
+	x.take(pl.Row, x.takes(kind, at), 1)
 	x.charge(i, k, at, 1)
 	x.join(&x.Seats[i], pl, 1)
 	for _, u := range to.on() {
@@ -258,6 +263,14 @@ func (x *ruins) seated(i int32, to state) {
 
 // isOut reports whether a seat has lost its place and not yet chosen.
 func (x *ruins) isOut(i int32) bool { return x.seats[i].at == Nowhere && x.place[i] < 0 }
+
+// takes is what one of a kind takes in a place.
+func (x *ruins) takes(kind, at int32) []int64 {
+	if size := x.alike[kind]; size != nil {
+		return size
+	}
+	return x.size(&x.Kinds[kind], at)
+}
 
 // take takes a size from a row and its mates, or (-1) gives it back.
 func (x *ruins) take(row int32, size []int64, sign int64) {
@@ -344,7 +357,8 @@ func (x *ruins) choose(seat int32, among order, blind int) int32 {
 	k, list, looked := &x.Kinds[s.Kind], among.rooms, 0
 	x.looks -= 1 + len(list)/placesALook
 	x.consider(s)
-	n, deals, sizes, rooms, fewest := x.n, k.Deals, k.Sizes, x.rooms, x.fewest[s.Kind]
+	rooms, fewest, size := x.rooms, x.fewest[s.Kind], x.alike[s.Kind]
+	alike := size != nil
 	bounded := s.Account >= 0 && x.bounded[s.Account]
 	if bounded && exceeds(x.atLeast[s.Kind], x.left[s.Account]) {
 		return Nowhere
@@ -355,17 +369,15 @@ next:
 		if rooms[from] < fewest {
 			continue
 		}
-		at := among.place(looked)
-		deal, room := int(at), rooms[from:][:n]
-		if deals != nil {
-			deal = int(deals[at])
+		if !alike {
+			size = x.size(k, among.place(looked))
 		}
-		size := sizes[deal*n:][:n]
-		for r, takes := range size {
-			if takes > room[r] {
+		for r, free := range rooms[from:][:len(size)] {
+			if size[r] > free {
 				continue next
 			}
 		}
+		at := among.place(looked)
 		pl := &k.Places[at]
 		if x.apart(s, pl.Row) || x.breaks(s, pl) {
 			continue

@@ -135,14 +135,14 @@ func (x *ruins) mayHoldAll(c *candidate) bool {
 		if in.must == 0 {
 			continue
 		}
-		k, left := &x.Kinds[in.kind], in.must
+		left := in.must
 		list, fewest := in.places[0], x.fewest[in.kind]
 		x.looks -= len(list.places) / placesALook
 		for n, from := range list.rooms {
 			if x.rooms[from] < fewest {
 				continue
 			}
-			if left -= fitting(x.rooms[from:][:x.n], x.size(k, list.places[n]), left); left <= 0 {
+			if left -= fitting(x.rooms[from:][:x.n], x.takes(in.kind, list.places[n]), left); left <= 0 {
 				break
 			}
 		}
