@@ -63,8 +63,8 @@ func (p *Problem) dearest(k *Kind, numbers int) []int64 {
 	return most
 }
 
-// alike is what one of a kind takes wherever it is; nil where that differs.
-func (p *Problem) alike(k *Kind) []int64 {
+// alikeOf is what one of a kind takes wherever it is; nil where that differs.
+func (p *Problem) alikeOf(k *Kind) []int64 {
 	n := len(p.Pooled)
 	if len(k.Sizes) < n {
 		return nil
@@ -101,8 +101,8 @@ func exceeds(charge, left []int64) bool {
 	return false
 }
 
-// fewest is how many units one of a kind takes at least.
-func (p *Problem) fewest(k *Kind) int64 {
+// fewestOf is how many units one of a kind takes at least.
+func (p *Problem) fewestOf(k *Kind) int64 {
 	n := len(p.Pooled)
 	if len(k.Sizes) < n {
 		return 0

@@ -48,7 +48,7 @@ type ruins struct {
 	looks int
 	seats []state
 	orders
-	least []quantity.Micro
+	ofKinds
 	// prices are those of the seats that came with a place.
 	prices average
 	// groups are the seats of each; shared is the domain that each is in, with how many
@@ -67,18 +67,22 @@ type ruins struct {
 	on    [][]int32
 	idle  []int32
 	place []int32
-	// placeOn are places by kind and row, nil where there are too many; fewest are the units
-	// that one of a kind takes at least, atLeast what it costs an account there; alike are
-	// what one takes wherever it is, nil where that differs.
-	placeOn []int32
-	fewest  []int64
-	atLeast [][]int64
-	alike   [][]int64
 	// cost is what all come to.
 	cost quantity.Micro
 	weighing
 	rand uint64
 	lost
+}
+
+// ofKinds is what is known of each kind.
+type ofKinds struct {
+	// least is what one comes to at least, fewest are the units that it takes, atLeast what it is
+	// charged; alike is what it takes wherever it is, nil where that differs.
+	least          []quantity.Micro
+	fewest         []int64
+	atLeast, alike [][]int64
+	// placeOn are places by kind and row, nil where there are too many.
+	placeOn []int32
 }
 
 // accounts are what tenants have left.
@@ -136,8 +140,8 @@ func (p *Problem) begin(ranked, rankedParts [][]int32, looks int) *ruins {
 	}
 	x.bounded, x.charged = p.mayEnd(), make([][]int32, len(p.Accounts))
 	for i := range p.Kinds {
-		x.fewest, x.atLeast = append(x.fewest, p.fewest(&p.Kinds[i])), append(x.atLeast, p.cheapest(&p.Kinds[i]))
-		x.alike = append(x.alike, p.alike(&p.Kinds[i]))
+		x.fewest, x.atLeast = append(x.fewest, p.fewestOf(&p.Kinds[i])), append(x.atLeast, p.cheapest(&p.Kinds[i]))
+		x.alike = append(x.alike, p.alikeOf(&p.Kinds[i]))
 		if x.least = append(x.least, p.Kinds[i].least()); p.Kinds[i].Split != nil && x.freed == nil {
 			x.freed = make([]int, len(p.Rows))
 		}
