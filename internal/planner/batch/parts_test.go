@@ -195,7 +195,8 @@ func (p *Problem) fillAll() {
 		was[i] = p.Seats[i]
 		p.Seats[i].At, p.Seats[i].On, p.Seats[i].Parts = Nowhere, nil, nil
 	}
-	x := p.begin(make([][]int32, len(p.Kinds)), nil, 1<<30)
+	none := make([][]int32, len(p.Kinds))
+	x := p.begin(none, none, 1<<30)
 	for i, s := range was {
 		x.vacate(int32(i))
 		x.seated(int32(i), s.state())

@@ -73,7 +73,8 @@ func drawn(t *rapid.T, rows, seats int) *Problem {
 
 // fill seats those from one on wherever there is room, all or none.
 func (p *Problem) fill(from int, stays bool) {
-	x := p.begin(make([][]int32, len(p.Kinds)), nil, 1<<30)
+	none := make([][]int32, len(p.Kinds))
+	x := p.begin(none, none, 1<<30)
 	for i := from; i < len(p.Seats); i++ {
 		at := int32(Nowhere)
 		for n, pl := range p.Kinds[p.Seats[i].Kind].Places {
