@@ -38,40 +38,6 @@ type division struct {
 	steps     int
 }
 
-// kindInParts is what is kept of a kind that may be in parts: its rows in either order, how many
-// units the smallest part takes, and for how many there was room on each row when it was last asked.
-type kindInParts struct {
-	byPrice, ranked order
-	fewest          int64
-	known           []partRoom
-}
-
-// partRoom is for how many units a row had room after so many moves there.
-type partRoom struct{ moves, room int64 }
-
-// kindsInParts is what is kept of each kind.
-func (p *Problem) kindsInParts(ranked [][]int32) []kindInParts {
-	out := make([]kindInParts, len(p.Kinds))
-	for i := range p.Kinds {
-		sp := p.Kinds[i].Split
-		if sp == nil {
-			continue
-		}
-		k := &out[i]
-		k.known = make([]partRoom, len(sp.Rows))
-		k.fewest = math.MaxInt64
-		for at := range sp.Rows {
-			k.fewest = min(k.fewest, sp.deal(int32(at)).size(sp.Least, len(p.Pooled))[0])   //nolint:gosec // their number
-			k.byPrice.rooms = append(k.byPrice.rooms, sp.Rows[at].Row*int32(len(p.Pooled))) //nolint:gosec // there are few resources
-		}
-		k.ranked.places = ranked[i]
-		for _, at := range ranked[i] {
-			k.ranked.rooms = append(k.ranked.rooms, k.byPrice.rooms[at])
-		}
-	}
-	return out
-}
-
 // divide finds parts for a seat, the fewest that hold it; nil for none. One in blind rows is
 // overlooked.
 func (x *ruins) divide(i int32, shadow bool, blind int) []Part {

@@ -18,7 +18,9 @@
 //	deck.go     how units lie on a row's cards
 //	rules.go    what seats must keep to among themselves
 //	shadow.go   shadow prices
-//	state.go    where seats are, and what is free
+//	order.go    in which order places, and seats, are looked at
+//	at.go       where a seat is
+//	state.go    where all seats are, and what is free
 //	units.go    groups choose a domain
 //	parts.go    seats in parts, and who goes to a place in their stead
 //	divide.go   which parts

@@ -53,8 +53,16 @@ func (p *Problem) order(k *Kind, places []int32) order {
 	return o
 }
 
+// among are a kind's places in the order in which they are looked at.
+func (x *ruins) among(kind int32, shadow bool) order {
+	if shadow {
+		return x.ranked[kind]
+	}
+	return x.byPrice[kind]
+}
+
 // byRank sorts seats by the rank of their kinds, those of one rank as they were.
-func (x *ruins) byRank(list []int32, ranks []int32) {
+func byRank(x *ruins, list, ranks []int32) {
 	x.keys = x.keys[:0]
 	for n, i := range list {
 		x.keys = append(x.keys, uint64(ranks[x.Seats[i].Kind])<<32|uint64(n)) //nolint:gosec // none is below 0

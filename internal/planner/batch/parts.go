@@ -175,7 +175,7 @@ func (x *ruins) holds(i int32, all bool) int32 {
 
 // hosts reports whether a place has room for a seat that is under no rule.
 func (x *ruins) hosts(seat int32, k *Kind, at int32) bool {
-	pl, size := &k.Places[at], x.takes(x.Seats[seat].Kind, at)
+	pl, size := &k.Places[at], takes(x, x.Seats[seat].Kind, at)
 	room := x.room(pl.Row)
 	for r, takes := range size {
 		if takes > room[r] {

@@ -140,14 +140,6 @@ func (x *ruins) forgo(list []int32) bool {
 	return true
 }
 
-// among are a kind's places in the order in which they are looked at.
-func (x *ruins) among(kind int32, shadow bool) order {
-	if shadow {
-		return x.ranked[kind]
-	}
-	return x.byPrice[kind]
-}
-
 // inOrder puts those who choose in some order: by chance, the biggest first,
 // or those with the fewest places first.
 func (x *ruins) inOrder() {
@@ -160,8 +152,8 @@ func (x *ruins) inOrder() {
 	switch x.draw(4) {
 	case 0, 2:
 	case 1:
-		x.byRank(list, x.fewPlaces)
+		byRank(x, list, x.fewPlaces)
 	default:
-		x.byRank(list, x.biggest)
+		byRank(x, list, x.biggest)
 	}
 }

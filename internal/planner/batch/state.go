@@ -7,40 +7,6 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
 )
 
-// state is where a seat is now.
-type state struct {
-	at  int32
-	lie *lie
-}
-
-// lie is where a seat's units lie, or in which parts it is; nil for neither.
-type lie struct {
-	on    []Units
-	parts []Part
-}
-
-func (s state) on() []Units {
-	if s.lie == nil {
-		return nil
-	}
-	return s.lie.on
-}
-
-func (s state) parts() []Part {
-	if s.lie == nil {
-		return nil
-	}
-	return s.lie.parts
-}
-
-// state is where a seat was given.
-func (s *Seat) state() state {
-	if len(s.On)+len(s.Parts) == 0 {
-		return state{at: s.At}
-	}
-	return state{s.At, &lie{s.On, s.Parts}}
-}
-
 // ruins is the work on a problem.
 type ruins struct {
 	*Problem
@@ -228,7 +194,7 @@ func (x *ruins) vacate(i int32) {
 	pl := &k.Places[s.at]
 	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost-pl.Price-more, x.extra-more
-	x.take(pl.Row, x.takes(kind, s.at), -1)
+	x.take(pl.Row, takes(x, kind, s.at), -1)
 	x.charge(i, k, s.at, -1)
 	x.join(&x.Seats[i], pl, -1)
 	for _, u := range s.on() {
@@ -256,7 +222,7 @@ func (x *ruins) seated(i int32, to state) {
 	pl := &k.Places[at]
 	more := x.weight(&x.Seats[i], pl.Price)
 	x.cost, x.extra = x.cost+pl.Price+more, x.extra+more
-	x.take(pl.Row, x.takes(kind, at), 1)
+	x.take(pl.Row, takes(x, kind, at), 1)
 	x.charge(i, k, at, 1)
 	x.join(&x.Seats[i], pl, 1)
 	for _, u := range to.on() {
@@ -269,7 +235,7 @@ func (x *ruins) seated(i int32, to state) {
 func (x *ruins) isOut(i int32) bool { return x.seats[i].at == Nowhere && x.place[i] < 0 }
 
 // takes is what one of a kind takes in a place.
-func (x *ruins) takes(kind, at int32) []int64 {
+func takes(x *ruins, kind, at int32) []int64 {
 	if size := x.alike[kind]; size != nil {
 		return size
 	}

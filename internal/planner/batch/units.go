@@ -142,7 +142,7 @@ func (x *ruins) mayHoldAll(c *candidate) bool {
 			if x.rooms[from] < fewest {
 				continue
 			}
-			if left -= fitting(x.rooms[from:][:x.n], x.takes(in.kind, list.places[n]), left); left <= 0 {
+			if left -= fitting(x.rooms[from:][:x.n], takes(x, in.kind, list.places[n]), left); left <= 0 {
 				break
 			}
 		}
