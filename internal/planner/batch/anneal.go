@@ -15,12 +15,16 @@ const (
 	// mostAnnealed is how many seats a batch has at most that is annealed: with more, one such
 	// search finds no more than the turns do in the same time.
 	mostAnnealed = 300
-	// annealedTurns is how many turns of ruins each search has.
-	annealedTurns = 4
+	// fewAnnealed is up to how many seats each search has the first of annealedTurns of ruins; with
+	// more, the second.
+	fewAnnealed = 100
 	// halvings is how often what is forgiven is halved until the end of the search, from
 	// annealedForgiven thousandths of what a seat costs on average.
 	halvings, annealedForgiven = 10, 1000
 )
+
+// annealedTurns are how many turns of ruins each search of a small and of a large batch has.
+var annealedTurns = [...]int{4, 6}
 
 // annealedRuins are how many seats at most lose their places before no more are added, in each
 // search.
@@ -36,7 +40,10 @@ func plain(x *ruins) bool {
 func anneal(x *ruins) bool {
 	start, first := slices.Clone(x.seats), x.cost
 	best, cost := start, first
-	forgives, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns*timesOf(x)
+	forgives, times := x.prices.part(annealedForgiven, 1, 1), annealedTurns[0]*timesOf(x)
+	if len(x.seats) > fewAnnealed {
+		times = annealedTurns[1] * timesOf(x)
+	}
 	x.regrets = true
 	for _, most := range annealedRuins {
 		x.become(start)
