@@ -91,10 +91,23 @@ func OnNodes(f *v1alpha1.Flavor, name string, c *v1alpha1.Contract) map[string]v
 		out[node] = offered(f, r)
 	}
 	if holds {
-		for i := range c.Spec.Nodes {
-			n := &c.Spec.Nodes[i]
-			out[n.Node] = rename(n.Resources, SlicedAs(c, f), v1alpha1.GPU).Max(out[n.Node])
+		for node, r := range NamedOn(c, f) {
+			out[node] = r.Max(out[node])
 		}
+	}
+	return out
+}
+
+// NamedOn is what a contract names of each node, in its flavor's own names; nil where it
+// names none.
+func NamedOn(c *v1alpha1.Contract, f *v1alpha1.Flavor) map[string]v1alpha1.Resources {
+	if len(c.Spec.Nodes) == 0 {
+		return nil
+	}
+	out := make(map[string]v1alpha1.Resources, len(c.Spec.Nodes))
+	for i := range c.Spec.Nodes {
+		n := &c.Spec.Nodes[i]
+		out[n.Node] = rename(n.Resources, SlicedAs(c, f), v1alpha1.GPU).Max(out[n.Node])
 	}
 	return out
 }

@@ -1,21 +1,20 @@
 package market
 
 import (
-	"maps"
-
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 )
 
 // lingering is what flavors of a provider may hold beyond what it reported, by
-// flavor and slice, in the flavors' names.
-type lingering map[string]map[string]v1alpha1.Resources
+// flavor and slice.
+type lingering map[string]map[string]ledger.Had
 
-// StillHeld says that a slice of a provider's flavor was made smaller and what it
-// had, in the flavor's names. The provider may hold all of that yet, and what was
-// heard of it so far may be older than the slice: its offer shows it as held,
-// or more where more was reported, until the provider gives its word again. Nothing is
+// StillHeld says that a slice of a provider's flavor was made smaller, or a part of it on a
+// node, and what it had. The provider may hold all of that yet, and what was
+// heard of it so far may be older than the slice: its offer shows it as held, on the same
+// nodes, or more where more was reported, until the provider gives its word again. Nothing is
 // shown of a provider that has no agent, which nobody would take back.
-func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resources) {
+func (m *Market) StillHeld(provider, flavor, slice string, had ledger.Had) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.providers[provider]
@@ -27,7 +26,7 @@ func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resource
 	}
 	p.lingers = m.opts.Now()
 	if p.lingering[flavor] == nil {
-		p.lingering[flavor] = map[string]v1alpha1.Resources{}
+		p.lingering[flavor] = map[string]ledger.Had{}
 	}
 	p.lingering[flavor][slice] = p.lingering[flavor][slice].Max(had)
 	m.update([]string{provider})
@@ -36,23 +35,9 @@ func (m *Market) StillHeld(provider, flavor, slice string, had v1alpha1.Resource
 // on is a flavor as it is shown: the flavor itself where it holds no more than it
 // reported.
 func (l lingering) on(f *v1alpha1.Flavor) *v1alpha1.Flavor {
-	var held map[string]v1alpha1.Resources
+	shown := f
 	for slice, had := range l[f.Metadata.Name] {
-		most := f.Spec.Held[slice].Max(had)
-		if most.Equal(f.Spec.Held[slice]) {
-			continue
-		}
-		if held == nil {
-			if held = maps.Clone(f.Spec.Held); held == nil {
-				held = map[string]v1alpha1.Resources{}
-			}
-		}
-		held[slice] = most
+		shown = had.Shown(shown, slice)
 	}
-	if held == nil {
-		return f
-	}
-	shown := *f
-	shown.Spec.Held = held
-	return &shown
+	return shown
 }

@@ -368,30 +368,24 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// planAgain plans with what the market shows once a plan is committed: what it made smaller
-// is held as before until its provider gives its word again (market.StillHeld). The next
-// event of a story is such a word.
+// planAgain plans with what the market shows once a plan is committed: what it made smaller,
+// or of a node, is held as before until its provider gives its word again (market.StillHeld).
+// The next event of a story is such a word.
 func (s *story) planAgain(p *planner.Plan) *planner.Plan {
 	heard := s.W.Offers
 	defer func() { s.W.Offers = heard }()
 	s.W.Offers = slices.Clone(heard)
 	for _, change := range p.Contracts {
 		before, after := change.Before, change.After
-		if before == nil || after == nil || !before.Status.Phase.Held() || !after.Status.Phase.Held() ||
-			before.Spec.Resources.Max(after.Spec.Resources).Equal(after.Spec.Resources) {
+		if before == nil || after == nil || !before.Status.Phase.Held() || !after.Status.Phase.Held() || !ledger.Smaller(before, after) {
 			continue
 		}
 		for i, o := range s.W.Offers {
 			if o.Static || o.Flavor.Metadata.Namespace != after.Spec.Provider || o.Flavor.Metadata.Name != after.Spec.Flavor {
 				continue
 			}
-			shown := *o.Flavor
-			if shown.Spec.Held = maps.Clone(shown.Spec.Held); shown.Spec.Held == nil {
-				shown.Spec.Held = map[string]v1alpha1.Resources{}
-			}
-			shown.Spec.Held[after.Spec.Slice] = shown.Spec.Held[after.Spec.Slice].Max(ledger.AsOffered(before, o.Flavor))
 			again := *o
-			again.Flavor = &shown
+			again.Flavor = ledger.HadBy(before, o.Flavor).Shown(o.Flavor, after.Spec.Slice)
 			s.W.Offers[i] = &again
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/market"
 	"github.com/fleetbroker/fleetbroker/internal/market/store"
 	"github.com/fleetbroker/fleetbroker/internal/market/store/storetest"
@@ -551,7 +552,7 @@ func TestLateWords(t *testing.T) {
 		t.Errorf("b never takes paris' word: %s", b.market.Heard("paris"))
 	}
 	// What was made smaller is shown as it was until a word that was given after it.
-	b.market.StillHeld("paris", "h100", "slice", v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(4)})
+	b.market.StillHeld("paris", "h100", "slice", ledger.Had{Resources: v1alpha1.Resources{v1alpha1.GPU: v1alpha1.AmountOf(4)}})
 	must(t, a.report("paris", 7, 1, nil))
 	r.tick(12)
 	if held := b.market.Snapshot().Offer("paris", "h100").Flavor.Spec.Held["slice"]; held[v1alpha1.GPU].Int64() != 4 {

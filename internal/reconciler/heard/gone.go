@@ -80,8 +80,8 @@ func (g *Gone) Unheard(l *ledger.Ledger, m *market.Market, numbers func(c *v1alp
 	return out, nil
 }
 
-// StillHeld tells the market what contracts had that are held and smaller now. The
-// newest report of a provider may be older than the contract itself, and the
+// StillHeld tells the market what contracts had that are held and smaller now, or have less
+// of a node. The newest report of a provider may be older than the contract itself, and the
 // ledger alone would then say that what was taken off is free, though the
 // provider has not let go of it (invariant 11).
 func StillHeld(m *market.Market, changes []model.Change) {
@@ -97,11 +97,11 @@ func StillHeld(m *market.Market, changes []model.Change) {
 			continue
 		}
 		before := had[c.Metadata.Name]
-		if before == nil || before.Spec.Resources.Max(c.Spec.Resources).Equal(c.Spec.Resources) {
+		if before == nil || !ledger.Smaller(before, c) {
 			continue
 		}
 		if o := m.Snapshot().Offer(c.Spec.Provider, c.Spec.Flavor); o != nil {
-			m.StillHeld(c.Spec.Provider, c.Spec.Flavor, c.Spec.Slice, ledger.AsOffered(before, o.Flavor))
+			m.StillHeld(c.Spec.Provider, c.Spec.Flavor, c.Spec.Slice, ledger.HadBy(before, o.Flavor))
 		}
 	}
 }
