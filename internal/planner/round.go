@@ -97,7 +97,7 @@ func fromNothing(r *round, marks map[string]draft.RefusalMark) *round {
 
 // inventoryFacts are what the round gives its inventory.
 func (r *round) inventoryFacts() inventory.Facts {
-	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked, Nodes: r.By(draft.RulesNodes), Places: r.By(draft.RulesRemapped), Parts: r.By(draft.RulesPartsOnNodes)}
+	return inventory.Facts{Names: r.Names, Clusters: r.W.Clusters, Blocked: r.blocked, Nodes: r.By(draft.RulesNodes), Places: r.By(draft.RulesRemapped), Parts: r.By(draft.RulesPartsOnNodes), Again: r.By(draft.RulesAgainAll)}
 }
 
 // matchFacts are what the round gives its matcher.

@@ -156,8 +156,13 @@ func HoldingOf(r *Draft, o *inventory.Offer, name string, c *v1alpha1.Contract) 
 	if !o.AsksNodes() || !holds && r.Claimed[name] {
 		return h
 	}
-	h = r.Inventory.Holding(o, name, c, r.Footprint(o, name, c))
-	if began := r.Before[name]; holds && began != nil && began != c && !o.Static && began.Status.Phase.Held() {
+	began, takes := r.Before[name], r.Footprint(o, name, c)
+	shrinks := holds && began != nil && began != c && !o.Static && began.Status.Phase.Held()
+	if shrinks && r.By(RulesAgainAll) {
+		return r.Inventory.HoldingOfBoth(o, name, c, began, takes)
+	}
+	h = r.Inventory.Holding(o, name, c, takes)
+	if shrinks {
 		return h.Max(r.Inventory.Holding(o, name, began, inventory.Sold(r.Names, began, o.Flavor)))
 	}
 	return h

@@ -208,4 +208,21 @@ const (
 	// RulesRoomMade: where the fleet applies consolidation, a contract moves to make room for an
 	// intent that finds no place (package consolidate).
 	RulesRoomMade = 24
+	// RulesAgainAll: what RulesAgain states holds of these, too:
+	//   - what is taken off a contract on nodes is held once until its provider says that it
+	//     let go, and not where it lay and in addition anywhere else (draft.HoldingOf);
+	//   - units of which nobody says on which card they lie are next to those that a plan places,
+	//     and not where they were before these (package inventory);
+	//   - what goes to other nodes because one cannot hold its part follows a change of its
+	//     intent in the same round, and what its provider denies goes elsewhere at once (package
+	//     place);
+	//   - consolidation sees the contracts of shrunken flavors as the plan leaves them, and not
+	//     as they were before some went to other nodes or offers (package planner), and keeps away
+	//     from what denied an intent also where nothing else happens to that (package consolidate);
+	//   - a booking that has no place, in place of what is booked, is tried again when others
+	//     have given way (package ahead);
+	//   - the figures of a tenant's limit, where a gang does not fit, are without the replicas
+	//     that were tried (package place);
+	//   - a booking that its intent gives up does not count for safety.maxEnds (package settle).
+	RulesAgainAll = 24
 )

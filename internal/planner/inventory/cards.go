@@ -27,7 +27,8 @@ import (
 //
 // Units of which nobody reports on which card they lie (the provider's own pods,
 // contracts of before there were such records) are taken to lie on as few as
-// possible.
+// possible, next to those of which it is known: they are dealt out again whenever these
+// change (draft.RulesAgainAll).
 
 // CardMap is what is free of the cards behind an offer, in units.
 type CardMap struct {
@@ -40,6 +41,17 @@ type CardMap struct {
 	empty, spare int64
 	// changes grows with each change of the cards, or of what else is free next to them.
 	changes uint64
+	// unknown is dealt out again with each change; nil where it is not.
+	unknown *unknownUnits
+}
+
+// unknownUnits are those of which nobody reports on which card they lie.
+type unknownUnits struct {
+	// fixed is what is free of each card without them.
+	fixed []int64
+	// on is how many lie on each node, by its place in CardMap.on, loose how many on any card.
+	on    []int64
+	loose int64
 }
 
 // cardsOn are the cards of one node: those from first to before end.
@@ -61,8 +73,24 @@ func (in *Inventory) dealCards(o *Offer) *CardMap {
 	} else {
 		d.deal(o, n)
 	}
+	if d.redeal(); !in.facts.Again {
+		d.unknown = nil
+	}
 	d.count()
 	return d
+}
+
+// redeal deals out the units that lie nobody knows where, next to the others.
+func (d *CardMap) redeal() {
+	u := d.unknown
+	if u == nil {
+		return
+	}
+	copy(d.free, u.fixed)
+	for i, n := range u.on {
+		d.takeMostUsed(d.on[i].first, d.on[i].end, n)
+	}
+	d.takeMostUsed(0, len(d.free), u.loose)
 }
 
 // deal deals out n cards of an offer that tells no nodes.
@@ -77,7 +105,7 @@ func (d *CardMap) deal(o *Offer, n int64) {
 			}
 		}
 	}
-	d.takeMostUsed(0, len(d.free), o.Capacity.At(quantity.GPU)-o.free.At(quantity.GPU)-known)
+	d.unknown = &unknownUnits{fixed: slices.Clone(d.free), loose: o.Capacity.At(quantity.GPU) - o.free.At(quantity.GPU) - known}
 }
 
 // dealOnNodes deals out the cards of each node. What of a node is taken and not known by
@@ -108,10 +136,50 @@ func (in *Inventory) dealOnNodes(d *CardMap, o *Offer) {
 		}
 		loose += h.Loose.At(quantity.GPU)
 	})
+	d.unknown = &unknownUnits{fixed: slices.Clone(d.free), loose: loose}
 	for _, at := range d.on {
-		d.takeMostUsed(at.first, at.end, unknown[at.node])
+		d.unknown.on = append(d.unknown.on, unknown[at.node])
 	}
-	d.takeMostUsed(0, len(d.free), loose)
+}
+
+// adjust counts what a contract has of an offer beyond what it has of known cards: what is
+// back of it, what is taken.
+func (d *CardMap) adjust(x *Delta) {
+	if d == nil || d.unknown == nil {
+		return
+	}
+	u, loose := d.unknown, x.On.Loose.At(quantity.GPU)-x.Off.Loose.At(quantity.GPU)
+	if len(d.on) == 0 {
+		loose = x.Size.At(quantity.GPU) - d.known(x.Taken, "") + d.known(x.Back, "")
+	}
+	u.loose += loose
+	if more, less := d.beyond(x.On.Parts, x.Taken, 1), d.beyond(x.Off.Parts, x.Back, -1); loose != 0 || more || less {
+		d.redeal()
+		d.count()
+	}
+}
+
+// beyond adds to what lies nobody knows where what parts have of nodes beyond cards, sign
+// times, and reports whether that is anything.
+func (d *CardMap) beyond(parts []nodes.Part, cards []v1alpha1.CardUnits, sign int64) (changes bool) {
+	for _, p := range parts {
+		n := max(p.Size.At(quantity.GPU)-d.known(cards, p.Node), 0)
+		if i, is := d.place(p.Node); is && n != 0 {
+			d.unknown.on[i] += sign * n
+			changes = true
+		}
+	}
+	return changes
+}
+
+// known is how many of some units lie on cards that there are, of a node.
+func (d *CardMap) known(list []v1alpha1.CardUnits, node string) (n int64) {
+	for _, u := range list {
+		if u.Node == node && d.At(u) >= 0 {
+			n += u.Units
+		}
+	}
+	return n
 }
 
 // add adds n cards with so many units, the last perhaps with fewer than the others.
@@ -122,9 +190,14 @@ func (d *CardMap) add(units, n int64) {
 	}
 }
 
+// place is where a node is in on.
+func (d *CardMap) place(name string) (i int, known bool) {
+	return slices.BinarySearchFunc(d.on, name, func(at cardsOn, name string) int { return strings.Compare(at.node, name) })
+}
+
 // node is where the cards of a node are among all; none where the offer does not tell it.
 func (d *CardMap) node(name string) (first, end int) {
-	i, known := slices.BinarySearchFunc(d.on, name, func(at cardsOn, name string) int { return strings.Compare(at.node, name) })
+	i, known := d.place(name)
 	if !known {
 		return 0, 0
 	}
@@ -247,20 +320,23 @@ func (d *CardMap) On(node string, units int64, loose bool) []v1alpha1.CardUnits 
 // takeMostUsed takes units from the fullest of some cards that have any, and returns from
 // which.
 func (d *CardMap) takeMostUsed(first, end int, units int64) (from []v1alpha1.CardUnits) {
-	for units > 0 {
-		at := -1
-		for i := first; i < end; i++ {
-			if free := d.free[i]; free > 0 && (at < 0 || free < d.free[at]) {
-				at = i
-			}
+	if units <= 0 {
+		return nil
+	}
+	order := make([]int, 0, end-first)
+	for i := first; i < end; i++ {
+		if d.free[i] > 0 {
+			order = append(order, i)
 		}
-		if at < 0 {
-			return from
-		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.free[a], d.free[b]) })
+	for _, at := range order {
 		n := min(units, d.free[at])
 		d.free[at] -= n
-		units -= n
 		from = append(from, d.Units(at, n))
+		if units -= n; units == 0 {
+			break
+		}
 	}
 	return from
 }
@@ -270,11 +346,16 @@ func (d *CardMap) book(list []v1alpha1.CardUnits, sign int64) {
 	if d == nil || len(list) == 0 {
 		return
 	}
+	free := d.free
+	if d.unknown != nil {
+		free = d.unknown.fixed
+	}
 	for _, u := range list {
 		if i := d.At(u); i >= 0 {
-			d.free[i] -= sign * u.Units
+			free[i] -= sign * u.Units
 		}
 	}
+	d.redeal()
 	d.count()
 }
 

@@ -28,6 +28,9 @@ type Facts struct {
 	Places bool
 	// Parts: nodes of offers that sell parts of cards count too (draft.RulesPartsOnNodes).
 	Parts bool
+	// Again: what lies on cards nobody knows is dealt out again whenever something changes
+	// (draft.RulesAgainAll).
+	Again bool
 }
 
 // Inventory is all offers.

@@ -116,7 +116,24 @@ func (in *Inventory) Holding(o *Offer, name string, c *v1alpha1.Contract, takes 
 }
 
 func (in *Inventory) holding(o *Offer, name string, c *v1alpha1.Contract, takes quantity.Vector) (h nodes.Holding) {
-	on := ledger.OnNodes(o.Flavor, name, c)
+	return in.split(ledger.OnNodes(o.Flavor, name, c), takes)
+}
+
+// HoldingOfBoth is Holding of a contract that still has what it had of nodes before: of each
+// the larger.
+func (in *Inventory) HoldingOfBoth(o *Offer, name string, c, before *v1alpha1.Contract, takes quantity.Vector) nodes.Holding {
+	on := maps.Clone(ledger.OnNodes(o.Flavor, name, c))
+	for node, r := range ledger.OnNodes(o.Flavor, name, before) {
+		if on == nil {
+			on = map[string]v1alpha1.Resources{}
+		}
+		on[node] = r.Max(on[node])
+	}
+	return in.split(on, takes)
+}
+
+// split is what lies on nodes, and what is left of all that is taken.
+func (in *Inventory) split(on map[string]v1alpha1.Resources, takes quantity.Vector) (h nodes.Holding) {
 	loose := takes.Clone()
 	for _, node := range slices.Sorted(maps.Keys(on)) {
 		v := in.facts.Names.VectorOf(on[node])

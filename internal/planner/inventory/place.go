@@ -40,6 +40,7 @@ func (in *Inventory) Take(p Place, d Delta) {
 		o.cards.book(d.Taken, 1)
 		in.touch(o) // even where the sum stays as it was
 	}
+	o.cards.adjust(&d)
 	in.bookOn(o, &d.Off, -1)
 	in.bookOn(o, &d.On, 1)
 	zero := true
