@@ -334,6 +334,8 @@ type Failure struct {
 	// Counts is how many bytes of Text count the offers by what they fail, and Tail how
 	// many follow these: what is added later goes in front.
 	Counts, Tail int
+	// Limit is the tenant's whose figures the text has, and these; "" for none.
+	Limit, Figures string
 	// Rejected counts all offers by the first requirement they fail.
 	Rejected map[string]int
 	Class    *match.Class

@@ -1,7 +1,9 @@
 package draft
 
 import (
+	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
+	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
@@ -33,4 +35,28 @@ func (r *Draft) LateBy(c *v1alpha1.Contract) (late bool, due v1alpha1.Time) {
 		return lifecycle.Late(c, r.MaxTimeToActive(c).Duration, &v)
 	}
 	return false, due // nearly always
+}
+
+// Trouble is why a contract fails over, as a code and in words.
+func (r *Draft) Trouble(c *v1alpha1.Contract) (code, text string) {
+	if o := r.OfferOf(c); o != nil && o.State == model.Lost {
+		return lifecycle.CodeProviderLost, c.Spec.Provider + " is not heard since " + Stamp(o.Since)
+	}
+	if r.Late(c) {
+		return lifecycle.CodeSLA, "it was not usable within the " + r.MaxTimeToActive(c).String() + " of sla.maxTimeToActive"
+	}
+	said := ""
+	if c.Status.Message != "" {
+		said = ": " + c.Status.Message
+	}
+	switch c.Status.Reason {
+	case ledger.DegradedRefused:
+		return lifecycle.CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + said
+	case ledger.DegradedSliceDenied:
+		return lifecycle.CodeSliceDenied, c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice" + said
+	}
+	if c.Status.Reason == ledger.DegradedNode {
+		return lifecycle.CodeNode, c.Spec.Provider + "/" + c.Spec.Flavor + ": " + c.Status.Message
+	}
+	return lifecycle.CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
 }

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
@@ -50,7 +51,10 @@ func (x *attempt) run() *draft.Failure {
 	x.placed, x.taken, x.lines = make([]*v1alpha1.Contract, 0, n), make([]seated, 0, n), make([]draft.ContractLine, 0, 1)
 	for i := range x.tasks {
 		if f := x.one(i); f != nil {
-			x.RollbackButDue(m)
+			if x.RollbackButDue(m); f.Figures != "" && i > 0 && x.By(draft.RulesAgainAll) { // not with what was tried
+				now := x.Accounts.Text(x.job.Tenant, f.Limit)
+				f.Text, f.Figures = strings.Replace(f.Text, f.Figures, now, 1), now
+			}
 			return f
 		}
 	}

@@ -2,13 +2,11 @@ package place
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/api/model"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/ledger"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
-	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 )
 
@@ -17,16 +15,21 @@ import (
 // For each alternative in order the runners-up of its contract are tried first,
 // those that still fit, then all offers. The old contract is Releasing from
 // then on and keeps its capacity until it is seen gone. Where nothing fits it
-// stays, Degraded, and waits for its provider or for an offer.
-func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure {
-	if t.Kind == draft.TaskFollow {
+// stays, Degraded, and waits for its provider or for an offer. A task to adapt is that
+// alone; one of which other nodes were found is such a task from then on.
+func (r *Placer) failOver(j *draft.Job, q Request, of *draft.Task) *draft.Failure {
+	t := *of
+	switch t.Kind {
+	case draft.TaskAdapt:
+		return r.adapt(j, q, t)
+	case draft.TaskFollow:
 		return r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeWithin, followText)
 	}
 	code, text := r.Trouble(t.Old)
-	if remap(r, j, t.Old) {
-		return nil
+	if next := remap(r, j, t.Old, code); next != nil {
+		return adaptRemapped(r, j, q, of, next)
 	}
-	next := r.runnersUp(t.Old)
+	next := draft.RunnersUp(&r.Draft, t.Old)
 	var first *draft.Failure
 	for alt := range q.alternatives(j) {
 		for _, o := range next {
@@ -48,43 +51,6 @@ func (r *Placer) failOver(j *draft.Job, q Request, t draft.Task) *draft.Failure 
 	first.Code = code
 	first.Text = text + "; it is kept and waits, because nothing else fits; " + first.Text
 	return first
-}
-
-// Trouble is why a contract fails over, as a code and in words.
-func (r *Placer) Trouble(c *v1alpha1.Contract) (code, text string) {
-	if o := r.OfferOf(c); o != nil && o.State == model.Lost {
-		return lifecycle.CodeProviderLost, c.Spec.Provider + " is not heard since " + draft.Stamp(o.Since)
-	}
-	if r.Late(c) {
-		return lifecycle.CodeSLA, "it was not usable within the " + r.MaxTimeToActive(c).String() + " of sla.maxTimeToActive"
-	}
-	said := ""
-	if c.Status.Message != "" {
-		said = ": " + c.Status.Message
-	}
-	switch c.Status.Reason {
-	case ledger.DegradedRefused:
-		return lifecycle.CodeRefused, c.Spec.Provider + "/" + c.Spec.Flavor + " refuses it" + said
-	case ledger.DegradedSliceDenied:
-		return lifecycle.CodeSliceDenied, c.Spec.Provider + "/" + c.Spec.Flavor + " denies the slice" + said
-	}
-	if c.Status.Reason == ledger.DegradedNode {
-		return lifecycle.CodeNode, c.Spec.Provider + "/" + c.Spec.Flavor + ": " + c.Status.Message
-	}
-	return lifecycle.CodeShrunk, c.Spec.Provider + "/" + c.Spec.Flavor + " has less than it sold"
-}
-
-// runnersUp are the offers that a contract's decision names as next best, as
-// far as they are still in the market.
-func (r *Placer) runnersUp(c *v1alpha1.Contract) []*inventory.Offer {
-	var out []*inventory.Offer
-	for i := range c.Decision.RunnersUp {
-		provider, name, _ := strings.Cut(c.Decision.RunnersUp[i].Flavor, "/")
-		if o := r.Inventory.Find(provider, name); o != nil {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // giveWay looks for another place for a contract that has notice; failing that

@@ -77,7 +77,12 @@ func (r *Placer) explainFailure(s *match.Class, l *Limits) draft.Failure {
 		default:
 			f.Code = lifecycle.CodeQuota
 		}
-		if text := cmp.Or(l.bars.Broken(s, l.Rejects, top), l.Rules.Broken(s, l.Rejects, top), l.booked.brokenText(s, l.Rejects, top), r.Accounts.Text(l.Tenant, top)); text != "" {
+		text := cmp.Or(l.bars.Broken(s, l.Rejects, top), l.Rules.Broken(s, l.Rejects, top), l.booked.brokenText(s, l.Rejects, top))
+		if text == "" {
+			text = r.Accounts.Text(l.Tenant, top)
+			f.Limit, f.Figures = top, text
+		}
+		if text != "" {
 			f.Text = text + "; " + f.Text
 		}
 	case strings.HasPrefix(said.Commonest(f.Rejected), "budget."):

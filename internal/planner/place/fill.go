@@ -128,15 +128,11 @@ func fillEach(r *Placer, j *draft.Job, q Request) {
 			if f := r.remake(j, q, t); f != nil {
 				j.Open, left = append(j.Open, *f), append(left, t)
 			}
-		case draft.TaskAdapt:
-			if f := r.adapt(j, q, t); f != nil {
-				if !q.DryRun && r.goesFirst(j, t) {
+		case draft.TaskAdapt, draft.TaskFailover, draft.TaskFollow:
+			if f := r.failOver(j, q, &t); f != nil {
+				if t.Kind == draft.TaskAdapt && !q.DryRun && r.goesFirst(j, t) {
 					t.Kind = draft.TaskFresh
 				}
-				j.Open, left = append(j.Open, *f), append(left, t)
-			}
-		case draft.TaskFailover, draft.TaskFollow:
-			if f := r.failOver(j, q, t); f != nil {
 				j.Open, left = append(j.Open, *f), append(left, t)
 			}
 		case draft.TaskMove:

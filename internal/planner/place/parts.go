@@ -19,7 +19,7 @@ func (r *Placer) fillPart(j *draft.Job, q Request, t *draft.Task) *draft.Failure
 		}
 		return r.adapt(j, q, *t)
 	case draft.TaskFailover, draft.TaskFollow:
-		return r.failOver(j, q, *t)
+		return r.failOver(j, q, t)
 	case draft.TaskLeave:
 		f := r.giveWay(j, q, *t)
 		if f != nil && !slices.Contains(j.Live, t.Old) && r.By(draft.RulesTogetherMoves) {

@@ -103,9 +103,7 @@ func (r *Settler) TaskFor(j *draft.Job, replica int32, c *v1alpha1.Contract) *dr
 		r.Due(o.LeaveBy)
 		return &draft.Task{Kind: draft.TaskMove, Replica: replica, Old: c}
 	}
-	end := c.Spec.Term.End
-	if c.Spec.Intent.Digest != j.In.Digest || c.Spec.Consumer != j.Consumer || c.Spec.Intent.Path != j.In.Path || c.Spec.Intent.Name != j.Name ||
-		(!end.IsZero() && !end.After(r.Now.Time)) {
+	if draft.Differs(&r.Draft, j, c) {
 		return &draft.Task{Kind: draft.TaskAdapt, Replica: replica, Old: c}
 	}
 	return nil
