@@ -152,6 +152,9 @@ func (r *round) settle() {
 func (r *round) consolidate() {
 	StepConsolidate.begin(r.step)
 	if consolidate.Wanted(r.Fleet) {
+		if r.By(draft.RulesAgainAll) {
+			r.WithoutBooked(r.Jobs, r.settleExcess)
+		}
 		weighScarcity(r, r.Jobs)
 		consolidate.Run(&r.Settler, func() []*draft.Job { return r.Waiting }, func() {
 			StepServe.begin(r.step)

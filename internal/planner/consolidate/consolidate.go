@@ -119,12 +119,21 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 		j.Proposals = standingProposals(j)
 		return false
 	}
+	r.keepAway(j)
 	if w, shares := place.Shares(&r.Placer, j); shares && place.OnNodes(&r.Placer, w) {
 		return false // what a domain of nodes would save is not looked for
 	} else if shares && (w.Required || place.Home(&r.Placer, j, w) != "") {
 		return (&together{r, j, w}).move()
 	}
 	return r.moveOne(j)
+}
+
+// keepAway has a job keep away from what denied it, also where nothing else happens to it.
+func (r *consolidation) keepAway(j *draft.Job) {
+	if r.By(draft.RulesAgainAll) {
+		r.EditJob(j)
+		settle.KeepAway(r.Settler, j)
+	}
 }
 
 // moveOne proposes better offers for an intent's contracts, and moves one of them

@@ -23,6 +23,7 @@ func (x *maker) asked(j *draft.Job, c *v1alpha1.Contract) (to elsewhere, found b
 	m, known := x.movers[c]
 	if !known && x.looks.Take(looksOfMover) {
 		if x.movable(j, c) {
+			x.keepAway(j)
 			m.to, m.found = x.elsewhere(j, c)
 		}
 		if !x.looks.Ended() {
