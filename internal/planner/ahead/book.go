@@ -75,8 +75,10 @@ func (b *booker) run() (settled bool) {
 		b.settle("", "")
 	case len(b.changed) > 0:
 		b.settle(lifecycle.CodeBooked, "; what its file now asks for cannot be booked, and what was booked before stays: "+f.Text)
+		return !b.By(draft.RulesAgainAll) // who gives way in this round may make room for it
 	case len(b.short) > 0:
 		b.settle(lifecycle.CodeBookingShort, "; not all of it can be kept, and no other place fits: "+b.why[b.short[0].Metadata.Name]+"; "+f.Text)
+		return !b.By(draft.RulesAgainAll)
 	case !b.moves.IsZero(): // the intent says since when, which waits counts from
 		b.settle("", "; "+f.Text)
 		return false
