@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/settle"
 )
 
 // consolidable reports whether an intent is served as it asks by contracts that
@@ -17,4 +18,12 @@ func (r *consolidation) consolidable(j *draft.Job) bool {
 	return !slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool {
 		return c.Status.Phase != v1alpha1.PhaseActive || c.Status.Displaced != nil || c.Spec.Intent.Part != 0
 	})
+}
+
+// keepAway has a job keep away from what denied it, also where nothing else happens to it.
+func (r *consolidation) keepAway(j *draft.Job) {
+	if r.By(draft.RulesAgainAll) {
+		r.EditJob(j)
+		settle.KeepAway(r.Settler, j)
+	}
 }

@@ -128,14 +128,6 @@ func (r *consolidation) consolidateJob(j *draft.Job) bool {
 	return r.moveOne(j)
 }
 
-// keepAway has a job keep away from what denied it, also where nothing else happens to it.
-func (r *consolidation) keepAway(j *draft.Job) {
-	if r.By(draft.RulesAgainAll) {
-		r.EditJob(j)
-		settle.KeepAway(r.Settler, j)
-	}
-}
-
 // moveOne proposes better offers for an intent's contracts, and moves one of them
 // at most. It reports whether it did.
 func (r *consolidation) moveOne(j *draft.Job) bool {

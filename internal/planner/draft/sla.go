@@ -38,7 +38,7 @@ func (r *Draft) LateBy(c *v1alpha1.Contract) (late bool, due v1alpha1.Time) {
 }
 
 // Trouble is why a contract fails over, as a code and in words.
-func (r *Draft) Trouble(c *v1alpha1.Contract) (code, text string) {
+func Trouble(r *Draft, c *v1alpha1.Contract) (code, text string) {
 	if o := r.OfferOf(c); o != nil && o.State == model.Lost {
 		return lifecycle.CodeProviderLost, c.Spec.Provider + " is not heard since " + Stamp(o.Since)
 	}

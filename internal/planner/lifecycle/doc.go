@@ -37,7 +37,7 @@
 //	lifecycle/notice.go     what takes too long to be usable
 //	draft/tally.go          what of the ledger is being released
 //	draft/axis.go, draft/ahead.go, draft/calendar.go, draft/facts.go, draft/nodes.go, ahead/begin.go,
-//	ahead/ladder.go, planner/guard.go, planner/invariants.go
+//	ahead/ladder.go, planner/guard.go, planner/invariants.go, settle/givenup.go
 //	                        what is booked, and what of it begins
 //	report/sentences.go     what is shown of a booking
 //	invariant/invariant.go, invariant/aftermath.go, invariant/ahead.go

@@ -25,7 +25,7 @@ func (r *Placer) failOver(j *draft.Job, q Request, of *draft.Task) *draft.Failur
 	case draft.TaskFollow:
 		return r.Exchange(j, q, t, 0, len(q.alternatives(j)), lifecycle.CodeWithin, followText)
 	}
-	code, text := r.Trouble(t.Old)
+	code, text := draft.Trouble(&r.Draft, t.Old)
 	if next := remap(r, j, t.Old, code); next != nil {
 		return adaptRemapped(r, j, q, of, next)
 	}
@@ -95,7 +95,7 @@ func (r *Placer) whyElsewhere(c *v1alpha1.Contract) (code, text string) {
 	case c.Status.Displaced != nil:
 		return string(c.Status.Displaced.Cause), r.GaveWay(c)
 	case o != nil && o.State == model.Lost, r.Late(c), slices.Contains(failing, c.Status.Reason):
-		return r.Trouble(c)
+		return draft.Trouble(&r.Draft, c)
 	case o != nil && !o.LeaveBy.IsZero():
 		return lifecycle.CodeDrain, c.Spec.Provider + "/" + c.Spec.Flavor + " is being emptied"
 	}

@@ -132,7 +132,7 @@ func (r *Settler) refusedUnused(j *draft.Job, c *v1alpha1.Contract) bool {
 	if r.W.Deaf || c.Status.Phase != v1alpha1.PhaseDegraded || c.Status.Reason != ledger.DegradedRefused || lifecycle.BeenActive(c) {
 		return false
 	}
-	code, text := r.Trouble(c)
+	code, text := draft.Trouble(&r.Draft, c)
 	r.Drop(j, c, v1alpha1.PhaseFailed, code, text)
 	return true
 }
