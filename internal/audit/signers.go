@@ -46,8 +46,11 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 		s = nil // nothing of it is believed
 	}
 	if why := hands.Twice(v.c.Message); why != "" {
-		v.fault("", "trailers", "%s", why)
-		return false, nil
+		ours, err := v.inOurName(ctx, s)
+		if ours { // what others write into their own messages is nobody's concern
+			v.fault("", "trailers", "%s", why)
+		}
+		return false, err
 	}
 	if v.strict() && !v.signers.rooted {
 		of, err := ringOf(v.root.Ledger(nil))
@@ -65,7 +68,7 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	claims := v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, v.email(s))
+	claims := v.named(s)
 	switch {
 	case by != nil:
 		v.signed(by)
@@ -118,6 +121,36 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 	return false, nil
 }
 
+// named reports whether the commit bears the daemon's name.
+func (v *verifier) named(s *state) bool {
+	return v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, v.email(s))
+}
+
+// inOurName reports whether the commit bears the daemon's name, or is signed by a key that
+// may have been the daemon's.
+func (v *verifier) inOurName(ctx context.Context, s *state) (bool, error) {
+	if v.named(s) {
+		return true, nil
+	}
+	rings := []ring{v.signers.ring}
+	if s != nil {
+		rings = append(rings, s.keys)
+	}
+	if v.strict() {
+		of, err := ringOf(v.root.Ledger(nil))
+		if err != nil {
+			return false, fmt.Errorf("trust root: %w", err)
+		}
+		rings = append(rings, of)
+	}
+	for _, of := range rings {
+		if by, _, err := v.key(ctx, of); err != nil || by != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // email is the address of the daemon's commits.
 func (v *verifier) email(s *state) string {
 	if s == nil {
@@ -139,8 +172,16 @@ func (v *verifier) asked() string {
 
 // signer is whose key of a ring signed the commit, or why none's did.
 func (v *verifier) signer(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
-	if why = hands.Twice(v.c.Message); of.keys.Empty() || why != "" {
+	if why = hands.Twice(v.c.Message); why != "" {
 		return nil, why, nil
+	}
+	return v.key(ctx, of)
+}
+
+// key is whose key of a ring signed the commit's bytes, whatever they say.
+func (v *verifier) key(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
+	if of.keys.Empty() {
+		return nil, "", nil
 	}
 	raw, err := v.h.Commit(v.c.proof())
 	if err != nil {

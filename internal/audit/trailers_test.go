@@ -155,3 +155,30 @@ func TestVerify_TrailersSaidTwice(t *testing.T) {
 		t.Errorf("unsigned: %v", bad)
 	}
 }
+
+// What a person writes into a message of their own is theirs: a pull request whose message
+// says a trailer of the ledger twice, merged into the branch, is no violation, which nobody
+// could ever take out of the history.
+func TestVerify_PeopleMaySayThingsTwice(t *testing.T) {
+	for name, message := range map[string]string{
+		"numbers": "Raise the quota\n\nLedger: a\nLedger: b\n",
+		"plans":   "Raise the quota\n\nPlan: first\nPlan: second\nLedger: a\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, root, signer := rooted(t, "ledger")
+			if _, err := s.Remote.Merge("ledger", s.Ada(), message, gitobj.Change{Puts: map[string][]byte{"notes.md": []byte("hello\n")}}, nil); err != nil {
+				t.Fatal(err)
+			}
+			with := func(o *audit.Options) { o.Root, o.Branch = root, "ledger" }
+			if _, bad := s.judge(with); len(bad) > 0 {
+				t.Errorf("violations %v", bad)
+			}
+			if _, err := s.Remote.Merge("ledger", s.Ada(), message, gitobj.Change{Puts: map[string][]byte{"notes.md": []byte("hello again\n")}}, signer); err != nil {
+				t.Fatal(err)
+			}
+			if _, bad := s.judge(with); len(bad) != 1 || !strings.HasPrefix(bad[0], "trailers: it says ") {
+				t.Errorf("signed by the daemon's key: violations %v", bad)
+			}
+		})
+	}
+}
