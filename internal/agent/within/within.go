@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,19 +27,42 @@ const (
 	mostOne = 1 << 50
 )
 
-var resourceForm = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-
 // Amounts are a Kubernetes resource list in our units. What cannot be counted
 // (negative, a fraction of a device) or is no resource's name counts as nothing.
 func Amounts(list corev1.ResourceList) v1alpha1.Resources {
 	out := make(v1alpha1.Resources, len(list))
 	for name, quantity := range list {
-		if a, err := v1alpha1.AmountOfQuantity(string(name), quantity); err == nil && resourceForm.MatchString(string(name)) {
+		if a, err := v1alpha1.AmountOfQuantity(string(name), quantity); err == nil && isResource(string(name)) {
 			out[string(name)] = upTo(a, mostOne)
 		}
 	}
 	return out
 }
+
+// isResource reports whether brokers take a name for a resource's: plain, or qualified by a
+// domain. It is asked of each resource of each pod, for which an expression takes too long.
+func isResource(name string) bool {
+	if domain, rest, qualified := strings.Cut(name, "/"); qualified {
+		if len(domain) > 253 || !isForm(domain, func(c byte) bool { return lower(c) || c == '-' || c == '.' }, lower) {
+			return false
+		}
+		name = rest
+	}
+	return len(name) <= 63 && isForm(name, func(c byte) bool { return letter(c) || c == '-' || c == '.' || c == '_' }, letter)
+}
+
+// isForm reports whether a text has such characters, and such at its ends.
+func isForm(text string, within, ends func(byte) bool) bool {
+	for i := range len(text) {
+		if !within(text[i]) {
+			return false
+		}
+	}
+	return text != "" && ends(text[0]) && ends(text[len(text)-1])
+}
+
+func lower(c byte) bool  { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+func letter(c byte) bool { return lower(c) || 'A' <= c && c <= 'Z' }
 
 func upTo(a v1alpha1.Amount, most int64) v1alpha1.Amount {
 	if bound := v1alpha1.AmountOf(most); bound.Less(a) {
