@@ -71,6 +71,9 @@ func Collect(s State, before Memory) (flavors []v1alpha1.Flavor, next Memory, pr
 	groups, primary, problems := groupsOf(s.Nodes, before.primary)
 	grants, sliceByUser := grantsOf(s.Quotas, s.Slices, s.Fleet)
 	c := &collector{state: s, before: before, groups: groups, byNode: map[string]int{}, load: make([]load, len(groups)), names: within.NamesOf(s.Nodes)}
+	for i := range s.Promises {
+		c.names.Add(s.Promises[i].Resources)
+	}
 	for i, g := range groups {
 		for _, n := range g.nodes {
 			c.byNode[n.Name] = i
@@ -120,7 +123,7 @@ type collector struct {
 	strays map[string]v1alpha1.Resources
 	// strayOn is the same by node and slice.
 	strayOn bynode.Runs
-	// names are the resources that the cluster's nodes have.
+	// names are the resources that the cluster's nodes have, or that it is promised to have.
 	names within.Names
 	// takes is what slices' pods take, wherever they run.
 	takes map[string]v1alpha1.Resources

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
+	authv1beta1 "github.com/liqotech/liqo/apis/authentication/v1beta1"
 	offloadingv1beta1 "github.com/liqotech/liqo/apis/offloading/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/fleetbroker/fleetbroker/internal/agent/enforce"
+	"github.com/fleetbroker/fleetbroker/internal/agent/within"
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/api/wire"
 	"github.com/fleetbroker/fleetbroker/internal/market"
@@ -173,6 +176,31 @@ func TestDemandIsTakenWhateverPodsAsk(t *testing.T) {
 		}
 		if err := market.CheckDemand(&read); err != nil {
 			t.Errorf("%s: refused: %v", name, err)
+		}
+	}
+}
+
+// A pool that is scaled to nothing takes no figure of its contracts with it: what the ledger
+// promises, a slice holds, and a flavor without nodes has what is held of it, so that nothing
+// that was sold of it seems to be too much. What only pods or slices ask for, nobody has.
+func TestHeldOfPromisesWithoutNodes(t *testing.T) {
+	const sold = "cpu=4 nvidia.com/gpu=1 rdma/hca=1"
+	s := State{
+		Cluster: "paris", Nodes: nodesOf(node("a", big+" rdma/hca=8", pool("p"), h100)),
+		Quotas:   []*offloadingv1beta1.Quota{quota("rome", "s0", sold+" example.org/x=1")},
+		Slices:   []*authv1beta1.ResourceSlice{accepted("rome", "s0", sold+" example.org/x=1")},
+		Promises: []enforce.Promise{{Contract: "s0", Slice: "s0", Flavor: "p", Resources: within.Amounts(quantities(sold))}},
+	}
+	_, memory, _ := Collect(s, Memory{})
+	s.Nodes = nil
+	flavors, _, problems := Collect(s, memory)
+	if len(flavors) != 1 || len(problems) > 0 {
+		t.Fatalf("%d flavors, %v", len(flavors), problems)
+	}
+	f := &flavors[0].Spec
+	for what, r := range map[string]v1alpha1.Resources{"capacity": f.Capacity, "held": f.Held["s0"]} {
+		if _, odd := r["example.org/x"]; odd || r["rdma/hca"].Int64() != 1 || r[v1alpha1.GPU].Int64() != 1 {
+			t.Errorf("%s is %v", what, r.Canonical())
 		}
 	}
 }

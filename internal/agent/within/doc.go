@@ -6,7 +6,7 @@
 // Invariants:
 //   - What is left out never makes more free: a slice that is not reported by its name is
 //     reported as the provider's own use, amounts are cut in capacities and in use alike, and
-//     what no node has nobody uses.
+//     what no node has and no contract is of nobody uses.
 //   - What is orderly stays as it is. Contracts go before slices that Liqo granted, and
 //     those before names that only pods' labels have.
 //   - What is left out is a problem in words.

@@ -88,6 +88,14 @@ func NamesOf(nodes []*corev1.Node) Names {
 	return out
 }
 
+// Add has the resources of a contract count too: while a pool is scaled to nothing no node
+// has them, and they are held all the same.
+func (n Names) Add(r v1alpha1.Resources) {
+	for name := range r {
+		n[name] = true
+	}
+}
+
 // Of is r without what no node has; usual resources stay.
 func (n Names) Of(r v1alpha1.Resources, usual func(string) bool) v1alpha1.Resources {
 	maps.DeleteFunc(r, func(name string, _ v1alpha1.Amount) bool { return !n[name] && !usual(name) })
