@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"sync"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 )
@@ -19,15 +19,30 @@ type File interface {
 }
 
 // local is what packs that nobody has taken in have in common. Nil: they were taken in.
-type local struct{ made atomic.Int64 }
+type local struct {
+	mu    sync.Mutex
+	made  int64
+	found map[baseKey]int64 // what each object was counted with
+}
 
 // beyond bounds what objects stand on out of proportion to their size, together, as intake
-// does for each pack: here it is found when they are read.
-func (l *local) beyond(made, size int64) error {
+// does for each pack: here it is found when they are read. Each object counts once, however
+// often it is read: who watches a clone reads the same ones for days.
+func (l *local) beyond(at baseKey, made, size int64) error {
 	if l == nil {
 		return nil
 	}
-	if n := made - inProportion*max(size, smallObject); n > 0 && l.made.Add(n) > maxBeyond {
+	n := made - inProportion*max(size, smallObject)
+	if n <= 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if more := n - l.found[at]; more > 0 { // less was made where a base was still in memory
+		l.found[at] = n
+		l.made += more
+	}
+	if l.made > maxBeyond {
 		return fmt.Errorf("%w: small objects stand on deltas that make more than %d bytes each time they are read", gitobj.ErrPackTooLarge, int64(maxBeyond))
 	}
 	return nil
@@ -37,7 +52,7 @@ func (l *local) beyond(made, size int64) error {
 // read only: nothing of them was looked at before. open opens one of their files.
 func Local(names []string, open func(name string) (File, error)) (*Dir, error) {
 	d := &Dir{}
-	l := &local{}
+	l := &local{found: map[baseKey]int64{}}
 	for _, name := range names {
 		p, err := openLocal(name, open)
 		if err != nil {

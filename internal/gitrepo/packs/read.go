@@ -178,7 +178,10 @@ func (p *pack) patched(base gitobj.Object, deltas []link, f *inflater, scratch *
 			p.bases.put(baseKey{p, at.offset}, base)
 		}
 	}
-	return base, p.local.beyond(made, int64(len(base.Data)))
+	if len(deltas) == 0 {
+		return base, nil
+	}
+	return base, p.local.beyond(baseKey{p, deltas[0].offset}, made, int64(len(base.Data)))
 }
 
 // fits refuses a delta whose result is larger than a limit.
