@@ -81,6 +81,8 @@ func (b *body) Read(p []byte) (int, error) {
 // instant that is not as Kubernetes writes it.
 var (
 	suspect = regexp.MustCompile(`"resources"\s*:|Time(stamp)?"\s*:`)
+	// texts are maps of texts, whose keys people choose: an annotation startTime is no instant.
+	texts   = regexp.MustCompile(`(?i)(labels|annotations|selector)$`)
 	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 )
 
@@ -119,6 +121,9 @@ func repair(v any) (changed bool) {
 					v[key], changed = nil, true
 				}
 			case map[string]any:
+				if texts.MatchString(key) {
+					continue
+				}
 				if key == "resources" {
 					changed = quantities(value) || changed
 				}

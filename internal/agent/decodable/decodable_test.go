@@ -20,8 +20,8 @@ import (
 )
 
 func slice(name, quantity, instant string) string {
-	return fmt.Sprintf(`{"apiVersion":"authentication.liqo.io/v1beta1","kind":"ResourceSlice","metadata":{"name":%q,"namespace":"liqo-tenant-rome","annotations":{"x":"<1e5.5>"}},
-"spec":{"resources":{"cpu":%q,"memory":"8Gi"}},"status":{"resources":{"cpu":%[2]q},"conditions":[{"type":"Resources","status":"Accepted","lastTransitionTime":%q}]}}`, name, quantity, instant)
+	return fmt.Sprintf(`{"apiVersion":"authentication.liqo.io/v1beta1","kind":"ResourceSlice","metadata":{"name":%q,"namespace":"liqo-tenant-rome","annotations":{"x":"<1e5.5>","example.org/startTime":"noon"}},
+"spec":{"resources":{"cpu":%q,"memory":"8Gi"}},"status":{"nodeLabels":{"bootTime":"1795608001"},"resources":{"cpu":%[2]q},"conditions":[{"type":"Resources","status":"Accepted","lastTransitionTime":%q}]}}`, name, quantity, instant)
 }
 
 // One consumer's slice is never why those of others are not read, as a list and as an event.
@@ -67,7 +67,7 @@ func TestSlicesAreReadWhateverIsInThem(t *testing.T) {
 				cpu, memory := s.Spec.Resources["cpu"], s.Spec.Resources["memory"]
 				a, err := v1alpha1.AmountOfQuantity("cpu", cpu)
 				orderly := s.Name == "good" || bad[0] == good
-				if memory.String() != "8Gi" || s.Annotations["x"] != "<1e5.5>" || len(s.Status.Conditions) != 1 || orderly != (err == nil && a.Int64() == 4000) {
+				if memory.String() != "8Gi" || s.Annotations["x"] != "<1e5.5>" || s.Annotations["example.org/startTime"] != "noon" || s.Status.NodeLabels["bootTime"] != "1795608001" || len(s.Status.Conditions) != 1 || orderly != (err == nil && a.Int64() == 4000) {
 					t.Errorf("%s: cpu %s, %v", s.Name, cpu.String(), err)
 				}
 				if at := s.Status.Conditions[0].LastTransitionTime; at.IsZero() != (s.Name == "bad" && bad[1] != now) {
