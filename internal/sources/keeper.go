@@ -341,7 +341,7 @@ func (k *Keeper) Refused(names []string, why error) {
 		}
 		s.held, s.until = s.newest.commit, k.opts.Now().Add(refusedFor)
 		k.version++
-		s.status.Since, s.status.Frozen = k.opts.Now(), escape.Line("the fleet repo refuses a commit with its copy: "+why.Error())
+		s.status.Since, s.status.Frozen = k.opts.Now(), escape.Reason("the fleet repo refuses a commit with its copy: "+why.Error())
 		k.opts.Log.Warn("source is frozen: its copy on the ledger stays in force", "source", name, "error", s.status.Frozen)
 	}
 }
@@ -479,7 +479,7 @@ func (k *Keeper) read(ctx context.Context, s *source) time.Duration {
 		s.status.Head, s.status.ReadAt = q.head.String(), now
 	}
 	if err != nil {
-		why := escape.Line(err.Error())
+		why := escape.Reason(err.Error())
 		if s.status.Frozen == "" {
 			s.status.Since = now
 		}

@@ -109,7 +109,7 @@ func (k *Keeper) pull(ctx context.Context, q *question, m *mirror, remote gitrep
 		return nil, err
 	}
 	if err != nil { // what it sent
-		return &Pull{Commit: q.head, Refused: escape.Line(err.Error())}, nil
+		return &Pull{Commit: q.head, Refused: escape.Reason(err.Error())}, nil
 	}
 	return p, nil
 }
@@ -135,7 +135,7 @@ func (k *Keeper) compare(ctx context.Context, q *question, m *mirror, p *Pull) e
 	}
 	p.Signed = q.intents || len(q.entry.Signers) > 0
 	if _, err := k.signer(ctx, q, m); err != nil {
-		p.Unsigned = escape.Line(err.Error())
+		p.Unsigned = escape.Reason(err.Error())
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
 // Package scrub takes credentials out of what is said of a remote: user names and
-// passwords within URLs.
+// passwords within URLs. It keeps the beginning of what is long: a server's own words may be in
+// it, up to 64 KiB of them, and it goes into logs, onto pages and to people.
 //
 // Caller: gitrepo. All is safe for concurrent use.
 package scrub
@@ -13,13 +14,26 @@ import (
 
 var userinfo = regexp.MustCompile(`//[^/\s@"']*@`)
 
+// most is how many bytes of a text are kept.
+const most = 2 << 10
+
 // Text takes user names and passwords out of URLs within a text.
 func Text(s string) string { return userinfo.ReplaceAllString(s, "//") }
 
-// Error wraps an error so that its text carries no credentials; its causes stay
-// visible to errors.Is and errors.As.
+func short(s string) string {
+	if s = Text(s); len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "… (cut)"
+	}
+	return s
+}
+
+// Error wraps an error so that its text carries no credentials, and is no longer than people
+// read; its causes stay visible to errors.Is and errors.As.
 func Error(err error) error {
-	if err == nil || !userinfo.MatchString(err.Error()) {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); len(text) <= most && !userinfo.MatchString(text) {
 		return err
 	}
 	return &scrubbed{err}
@@ -38,7 +52,7 @@ func Cause(err error) error {
 	return Error(err)
 }
 
-func trimmed(text string) string { return Text(strings.TrimSuffix(text, ": ")) }
+func trimmed(text string) string { return short(strings.TrimSuffix(text, ": ")) }
 
 type caused struct {
 	err  error
@@ -51,6 +65,6 @@ func (e *caused) Unwrap() error { return e.err }
 
 type scrubbed struct{ err error }
 
-func (e *scrubbed) Error() string { return Text(e.err.Error()) }
+func (e *scrubbed) Error() string { return short(e.err.Error()) }
 
 func (e *scrubbed) Unwrap() error { return e.err }

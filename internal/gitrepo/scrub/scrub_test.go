@@ -4,8 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 )
+
+// A server's words are as long as it likes: what is said of them is short.
+func TestLongWordsAreCut(t *testing.T) {
+	cause := errors.New("refs/heads/" + strings.Repeat("é", 30_000))
+	for name, err := range map[string]error{
+		"error": Error(cause), "cause": Cause(cause), "of a request": Cause(&url.Error{Op: "Get", URL: "https://a", Err: cause}), "silent": Cause(fmt.Errorf("%w: ", cause)),
+	} {
+		if text := err.Error(); len(text) > most+20 || !strings.HasPrefix(text, "refs/heads/é") || !strings.HasSuffix(text, "é… (cut)") || !errors.Is(err, cause) {
+			t.Errorf("%s: %d bytes: %.40s", name, len(text), text)
+		}
+	}
+}
 
 func TestCause(t *testing.T) {
 	refused := errors.New("dial tcp 127.0.0.1:1: connect: connection refused")
