@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/guard"
+	"github.com/fleetbroker/fleetbroker/internal/gitrepo/hostkeys"
 )
 
 // Auth says where the credentials of a remote are; it never holds one. All
@@ -259,7 +260,7 @@ func (a Auth) ssh(ep *transport.Endpoint) (transport.AuthMethod, error) {
 	return &sshAuth{&ssh.ClientConfig{
 		User:              user,
 		Auth:              []ssh.AuthMethod{method},
-		HostKeyCallback:   db.HostKeyCallback(),
+		HostKeyCallback:   hostkeys.Explained(db.HostKeyCallback()),
 		HostKeyAlgorithms: algorithms,
 		Timeout:           a.timeout(),
 	}}, nil
