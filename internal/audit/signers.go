@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetbroker/fleetbroker/internal/audit/hands"
@@ -45,12 +46,17 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 	if !sound {
 		s = nil // nothing of it is believed
 	}
+	claims := v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, v.email(s))
 	if why := hands.Twice(v.c.Message); why != "" {
-		ours, err := v.inOurName(ctx, s)
-		if ours { // what others write into their own messages is nobody's concern
+		list := slices.Concat(v.ever, v.signers.ring.list)
+		if v.strict() {
+			list = append(list, v.root.Ledger(nil)...)
+		}
+		raw, err := v.h.Commit(v.c.proof())
+		if claims || err == nil && hands.Signed(raw, v.c.Committer.When, list) { // what others write into messages of their own is theirs
 			v.fault("", "trailers", "%s", why)
 		}
-		return false, err
+		return false, nil
 	}
 	if v.strict() && !v.signers.rooted {
 		of, err := ringOf(v.root.Ledger(nil))
@@ -68,7 +74,6 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	claims := v.named(s)
 	switch {
 	case by != nil:
 		v.signed(by)
@@ -93,7 +98,7 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 		if by != nil {
 			v.fault("", "signature", "signed by %s, whom inputs %s let in, but no commit by a key that was trusted before acted on them: the first after a rotation is signed by an old key", by.Principal, s.commit.Short())
 		} else if claims {
-			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), v.asked(), why))
+			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), hands.Asked(v.signers.rooted), why))
 		}
 		return false, nil
 	}
@@ -106,7 +111,7 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 			return true, v.follow(s)
 		}
 		if claims && !v.signers.begun {
-			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), v.asked(), why))
+			v.fault("", "signature", "%s", hands.Claimed(v.c.Committer.String(), hands.Asked(v.signers.rooted), why))
 			return false, nil
 		}
 	}
@@ -117,36 +122,6 @@ func (v *verifier) ours(ctx context.Context, s *state, sound bool) (bool, error)
 			v.report.Unsigned++
 		}
 		return true, v.follow(s)
-	}
-	return false, nil
-}
-
-// named reports whether the commit bears the daemon's name.
-func (v *verifier) named(s *state) bool {
-	return v.c.Trailer("Plan") != "" && strings.EqualFold(v.c.Committer.Email, v.email(s))
-}
-
-// inOurName reports whether the commit bears the daemon's name, or is signed by a key that
-// may have been the daemon's.
-func (v *verifier) inOurName(ctx context.Context, s *state) (bool, error) {
-	if v.named(s) {
-		return true, nil
-	}
-	rings := []ring{v.signers.ring}
-	if s != nil {
-		rings = append(rings, s.keys)
-	}
-	if v.strict() {
-		of, err := ringOf(v.root.Ledger(nil))
-		if err != nil {
-			return false, fmt.Errorf("trust root: %w", err)
-		}
-		rings = append(rings, of)
-	}
-	for _, of := range rings {
-		if by, _, err := v.key(ctx, of); err != nil || by != nil {
-			return err == nil, err
-		}
 	}
 	return false, nil
 }
@@ -162,26 +137,10 @@ func (v *verifier) email(s *state) string {
 	return s.email
 }
 
-// asked names the list of keys that is asked for.
-func (v *verifier) asked() string {
-	if v.signers.rooted {
-		return "the trust root's keys"
-	}
-	return "writeBack.signers"
-}
-
 // signer is whose key of a ring signed the commit, or why none's did.
 func (v *verifier) signer(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
-	if why = hands.Twice(v.c.Message); why != "" {
+	if why = hands.Twice(v.c.Message); of.keys.Empty() || why != "" {
 		return nil, why, nil
-	}
-	return v.key(ctx, of)
-}
-
-// key is whose key of a ring signed the commit's bytes, whatever they say.
-func (v *verifier) key(ctx context.Context, of ring) (by *gitrepo.Key, why string, err error) {
-	if of.keys.Empty() {
-		return nil, "", nil
 	}
 	raw, err := v.h.Commit(v.c.proof())
 	if err != nil {

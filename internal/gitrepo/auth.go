@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -153,10 +154,7 @@ func (a Auth) web() (githttp.AuthMethod, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	user := a.User
-	if user == "" {
-		user = "git"
-	}
+	user := cmp.Or(a.User, "git")
 	return &githttp.BasicAuth{Username: user, Password: password}, nil
 }
 
@@ -232,10 +230,7 @@ func (s *sshAuth) String() string { return "user: " + s.config.User + ", ssh-pub
 func (s *sshAuth) ClientConfig() (*ssh.ClientConfig, error) { return s.config, nil }
 
 func (a Auth) ssh(ep *transport.Endpoint) (transport.AuthMethod, error) {
-	user := a.User
-	if user == "" {
-		user = "git"
-	}
+	user := cmp.Or(a.User, "git")
 	var files []string
 	if a.KnownHostsFile != "" {
 		files = append(files, a.KnownHostsFile)

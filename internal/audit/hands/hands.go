@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
@@ -31,6 +32,24 @@ func Twice(message string) string {
 		return fmt.Sprintf("it says %s twice, so that it can be read in two ways and is taken for another account's: the daemon says it once", key)
 	}
 	return ""
+}
+
+// Signed reports whether a key of a list signed a commit's bytes, made at an instant.
+func Signed(raw []byte, made time.Time, list []gitrepo.Key) bool {
+	keys, err := gitrepo.NewKeys(Merged(nil, list))
+	if err != nil {
+		return false
+	}
+	_, err = keys.SignerOf(raw, made)
+	return err == nil
+}
+
+// Asked names the list of keys that is asked for; rooted: by a trust root.
+func Asked(rooted bool) string {
+	if rooted {
+		return "the trust root's keys"
+	}
+	return "writeBack.signers"
 }
 
 // Claimed is what is said of a commit that bears the daemon's name and that no key of those
