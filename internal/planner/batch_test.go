@@ -249,3 +249,23 @@ func TestBatch_SearchesOffersOfOnePriceList(t *testing.T) {
 		t.Fatalf("%d contracts at %d micro an hour, want 9 at %d:\n%s", len(p.Contracts), sum, want, describe(p))
 	}
 }
+
+// An only replica that must be in some rack by the fleet's default is in one, or waits. By rules 23
+// its batch was solved without that, and the plan's check refused it in each round.
+func TestBatch_KeepsAnOnlyReplicaInARack(t *testing.T) {
+	for rules, want := range map[int]string{23: "refuse InvariantViolated at []", 0: "queue WithinUnsatisfied at []"} {
+		b := scarce().Offer("lyon/a100", Capacity("gpu=2"), labelled("rack", "r1")).Fleet(func(f *v1alpha1.FleetSpec) {
+			f.Defaults.Within = &v1alpha1.Within{By: "label", Label: "rack"}
+		})
+		b.W.Rules = rules
+		b.Intent("vision/alone", Wants(4), cheapest, gang).Intent("vision/any", Wants(4), cheapest)
+		p := b.Round()
+		d, at := Of(p, "vision/alone"), []string{}
+		for _, c := range b.Contracts("vision/alone") {
+			at = append(at, byFlavor(c))
+		}
+		if got := fmt.Sprintf("%s %s at %v", d.Action, d.Code, at); got != want {
+			t.Errorf("rules %d: %s, want %s\n%s", rules, got, want, describe(p))
+		}
+	}
+}

@@ -225,4 +225,8 @@ const (
 	//     that were tried (package place);
 	//   - a booking that its intent gives up does not count for safety.maxEnds (package settle).
 	RulesAgainAll = 24
+	// RulesAloneInDomain: in the search of a batch an only replica that must be in some domain has
+	// places in those alone; it came to lie outside of all, and the plan's check refused it in each
+	// round (package formulate).
+	RulesAloneInDomain = 24
 )

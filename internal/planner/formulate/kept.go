@@ -34,7 +34,7 @@ func keptOf(p *place.Placer, seats []*place.Seat) *keptPlaces {
 	}
 	out := &keptPlaces{seats: map[asked]map[*inventory.Offer]bool{}}
 	for _, s := range seats {
-		kind := askedBy(s)
+		kind := askedBy(p, s)
 		if out.seats[kind] == nil {
 			out.seats[kind] = map[*inventory.Offer]bool{}
 		}
@@ -49,11 +49,11 @@ func keptOf(p *place.Placer, seats []*place.Seat) *keptPlaces {
 	return out
 }
 
-func (k *keptPlaces) of(s *place.Seat) kept {
+func (k *keptPlaces) of(kind asked) kept {
 	if k == nil {
 		return kept{}
 	}
-	return kept{k.most, k.seats[askedBy(s)]}
+	return kept{k.most, k.seats[kind]}
 }
 
 // has reports whether a place is kept after n cheaper ones.

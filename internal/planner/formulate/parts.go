@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
+	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
@@ -20,11 +21,13 @@ const mostMeasured = 1 << 18
 type asked struct {
 	class *match.Class
 	split v1alpha1.Split
+	// inside is the kind of domain outside of which none has a place; nothing for anywhere.
+	inside domain.Kind
 }
 
 // askedBy is what a seat asks for.
-func askedBy(s *place.Seat) asked {
-	a := asked{class: s.Class}
+func askedBy(p *place.Placer, s *place.Seat) asked {
+	a := asked{class: s.Class, inside: inside(p, s.Job)}
 	if split := s.Job.In.Spec.Split; split != nil {
 		a.split = *split
 	}

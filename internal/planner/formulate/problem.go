@@ -63,15 +63,16 @@ func Of(p *place.Placer, seats []*place.Seat, plain bool) *Problem {
 		if bound.stay[s.Job] {
 			continue
 		}
-		kind, known := kinds[askedBy(s)]
+		asks := askedBy(p, s)
+		kind, known := kinds[asks]
 		if !known {
 			kind = int32(len(b.Kinds)) //nolint:gosec // their number
 			p.Match.Trim()
 			p.Match.Refresh(s.Class)
-			if b.addKind(s.Class, extras(p, seats, s.Class), kept.of(s), plain); !b.divide(s, plain) {
+			if b.addKind(asks, extras(p, seats, s.Class), kept.of(asks), plain); !b.divide(s, plain) {
 				kind = batch.Nowhere
 			}
-			kinds[askedBy(s)] = kind
+			kinds[asks] = kind
 		}
 		if seat := (batch.Seat{Kind: kind}); kind >= 0 && b.sits(&seat, s) {
 			if !plain {
@@ -121,8 +122,9 @@ func (b *Problem) accountOf(j *draft.Job) int32 {
 	return at
 }
 
-// addKind adds a class's places that are kept, with what each counts for beside its price.
-func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, kept kept, plain bool) {
+// addKind adds the places of what is asked for that are kept, with what each counts for beside its price.
+func (b *Problem) addKind(asks asked, extra []quantity.Micro, kept kept, plain bool) {
+	of := asks.class
 	byPrice := of.ByPrice()
 	k := batch.Kind{
 		Cards: wanted(of.Request), Cores: of.Request.Need.At(quantity.CPU),
@@ -132,7 +134,7 @@ func (b *Problem) addKind(of *match.Class, extra []quantity.Micro, kept kept, pl
 	dealt, last, at := map[*match.Pricing]int32{}, (*match.Pricing)(nil), int32(0)
 	for n, i := range byPrice {
 		c := &of.Candidates[i]
-		if c.Vague || !kept.has(len(k.Places), c.Offer) {
+		if c.Vague || !kept.has(len(k.Places), c.Offer) || outside(asks.inside, c.Offer) {
 			continue
 		}
 		row := b.rowOf(c.Offer, plain)

@@ -5,6 +5,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/batch"
 	"github.com/fleetbroker/fleetbroker/internal/planner/domain"
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
+	"github.com/fleetbroker/fleetbroker/internal/planner/inventory"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
 	"github.com/fleetbroker/fleetbroker/internal/planner/place"
 	"github.com/fleetbroker/fleetbroker/internal/planner/quantity"
@@ -55,6 +56,21 @@ func (b *Problem) share() {
 			b.Seats[i].Shares = b.domainsOf(w)
 		}
 	}
+}
+
+// inside is the kind of domain that a job's only replica must be in one of, whichever that
+// is: it shares none, and is in no group (share). Nothing where it may be outside of all.
+func inside(p *place.Placer, j *draft.Job) domain.Kind {
+	w, ok := place.WithinOf(p, j.In)
+	if _, shares := place.Shares(p, j); shares || !ok || !w.Required || !p.By(draft.RulesAloneInDomain) {
+		return domain.Kind{}
+	}
+	return w
+}
+
+// outside reports whether an offer is in no domain of a kind.
+func outside(w domain.Kind, o *inventory.Offer) bool {
+	return w.By != "" && match.Domain(o, w.By, w.Label) == ""
 }
 
 // rule writes down the rules that jobs are under.
