@@ -446,3 +446,43 @@ func TestWithin_Batch(t *testing.T) {
 	}
 	wantOnlyKeeps(t, b)
 }
+
+// Of a gang of which one replica waits for another place, because its flavor has shrunk, an edit
+// does not place the other one in another provider by itself: both go there, or it waits. By rules
+// 23 it went, and the plan's check refused it in each round.
+func TestWithin_AnEditLeavesNobodyBehind(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lyon, third int // cards
+		change      func(*model.Intent)
+		before      string // by rules 23
+		want        string
+	}{
+		"room for one elsewhere":           {4, 0, Times(2), "refuse InvariantViolated, paris:2", "queue WithinUnsatisfied, paris:2"},
+		"room for both elsewhere":          {8, 0, Times(2), "move FlavorShrunk, lyon:2", "move FlavorShrunk, lyon:2"},
+		"room for it where its gang is":    {4, 4, Times(2), "refuse InvariantViolated, paris:2", "move FlavorShrunk, paris:2"},
+		"room for one, and one at a time":  {4, 0, updates(1), "keep FlavorShrunk, paris:2", "keep FlavorShrunk, paris:2"},
+		"room for one, and no gap between": {4, 0, updates(0), "refuse InvariantViolated, paris:2", "queue WithinUnsatisfied, paris:2"},
+	} {
+		for rules, want := range map[int]string{23: tt.before, 0: tt.want} {
+			b := New().Consumer("rome").Provider("paris", "lyon").Tenant("vision", "rome").
+				Offer("paris/a", Cards("nvidia-h100", 2, "80Gi")).Offer("paris/b", Cards("nvidia-h100", 2, "80Gi")).
+				Intent("vision/train", Wants(2), Times(2), gang)
+			b = settled(b)
+			b.W.Rules = rules
+			b.Offer("paris/b", Cards("nvidia-h100", 1, "80Gi")).Round()
+			b.Tick(time.Hour).Offer("lyon/h100", Cards("nvidia-h100", tt.lyon, "80Gi"), Costs("1"))
+			if tt.third > 0 {
+				b.Offer("paris/c", Cards("nvidia-h100", tt.third, "80Gi"), Costs("9"))
+			}
+			b.Intent("vision/train", Wants(3), Times(2), gang, tt.change)
+			p := b.Round()
+			d := Of(p, "vision/train")
+			if got := fmt.Sprintf("%s %s, %s", d.Action, d.Code, domains(b, "vision/train", byProvider)); got != want {
+				t.Errorf("%s, rules %d: %s, want %s\n%s", name, rules, got, want, describe(p))
+			}
+			if rules == 0 {
+				wantOnlyKeeps(t, b)
+			}
+		}
+	}
+}

@@ -229,4 +229,9 @@ const (
 	// places in those alone; it came to lie outside of all, and the plan's check refused it in each
 	// round (package formulate).
 	RulesAloneInDomain = 24
+	// RulesEditsStay: of a gang of which the rest leaves its provider an edit places nothing in
+	// another domain by itself: all go to one that holds all, or it waits in its own; it went
+	// where there was room for one, and the others stayed behind. What goes elsewhere whole does not
+	// say why it found no place where it was (package place).
+	RulesEditsStay = 24
 )

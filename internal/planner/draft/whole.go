@@ -2,8 +2,8 @@ package draft
 
 import "github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 
-// AllChanges reports whether all that a job has is changed with its intent.
-func (j *Job) AllChanges() bool {
+// AllChanges reports whether all that a job has is changed with its intent, but for what leaves.
+func (j *Job) AllChanges(leaves map[*v1alpha1.Contract]bool) bool {
 	changes := map[*v1alpha1.Contract]bool{}
 	remade := map[int32]bool{}
 	for i := range j.Tasks {
@@ -15,7 +15,7 @@ func (j *Job) AllChanges() bool {
 		}
 	}
 	for _, c := range j.Live {
-		if !changes[c] && !remade[c.Spec.Intent.Replica] {
+		if !leaves[c] && !changes[c] && !remade[c.Spec.Intent.Replica] {
 			return false
 		}
 	}

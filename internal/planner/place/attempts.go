@@ -7,6 +7,7 @@ import (
 	"github.com/fleetbroker/fleetbroker/internal/planner/draft"
 	"github.com/fleetbroker/fleetbroker/internal/planner/lifecycle"
 	"github.com/fleetbroker/fleetbroker/internal/planner/match"
+	"github.com/fleetbroker/fleetbroker/internal/planner/rules"
 	"github.com/fleetbroker/fleetbroker/internal/planner/said"
 )
 
@@ -55,7 +56,11 @@ func attemptBy(r *Placer, j *draft.Job, q Request, tasks []draft.Task, old *v1al
 	if !ok || q.in.how != keepsHome {
 		return attemptIn(r, j, q, tasks, old, alt)
 	}
-	if at := home(r, j, w, nil, []*v1alpha1.Contract{old}); at != "" {
+	at := home(r, j, w, nil, []*v1alpha1.Contract{old})
+	if leaves := Leaving(r, j); at == "" && old != nil && w.Required && len(leaves) > 0 && !leaves[old] && r.By(draft.RulesEditsStay) {
+		at = rules.DomainOf(&r.Draft, old, w.By, w.Label) // it does not leave without the others
+	}
+	if at != "" {
 		f := attemptIn(r, j, q.Keeping(at), tasks, old, alt)
 		if f == nil {
 			return nil

@@ -31,8 +31,10 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 		if w.Required {
 			q.in = domainChoice{how: isNowhere, said: fmt.Sprintf("no %s has room for all %s", w.String(), said.Replicas(j.Concerned()))}
 		}
-	case w.Required && j.Gang() && !steps(j) && j.AllChanges():
+	case w.Required && j.Gang() && !steps(j) && j.AllChanges(nil):
 		return q, fillHere(r, j, q) || fillInOne(r, j, q, w)
+	case w.Required && j.Gang() && !steps(j) && r.By(draft.RulesEditsStay) && j.AllChanges(Leaving(r, j)) && (fillHere(r, j, q) || fillInOne(r, j, q, w)):
+		return q, true
 	case w.Required && j.Gang() && (j.In.Spec.Split == nil || r.By(draft.RulesTogetherMoves)):
 		return q, moveWhole(r, j, q, w)
 	}
@@ -42,6 +44,9 @@ func fillWhole(r *Placer, j *draft.Job, q Request) (Request, bool) {
 // fillHere does all of a job's tasks one by one, or none.
 func fillHere(r *Placer, j *draft.Job, q Request) bool {
 	return r.Try(func() bool {
+		if r.By(draft.RulesEditsStay) {
+			r.EditJob(j) // why it is not done here is not why it goes elsewhere
+		}
 		fillEach(r, j, q)
 		return len(j.Tasks) == 0
 	})
@@ -56,12 +61,7 @@ func steps(j *draft.Job) bool {
 // AllLeave reports whether all that a job has goes elsewhere if it can.
 func AllLeave(r *Placer, j *draft.Job) bool {
 	leaves := Leaving(r, j)
-	for _, c := range j.Live {
-		if !leaves[c] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(j.Live, func(c *v1alpha1.Contract) bool { return !leaves[c] })
 }
 
 // fillInOne does all of a job's tasks in the best domain that holds all, or nothing.
