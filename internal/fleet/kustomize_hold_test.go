@@ -56,4 +56,11 @@ func TestKustomize_BrokenOverlayHoldsItsBases(t *testing.T) {
 	if got := names(f); !slices.Equal(got, []string{"vision/a", "vision/c", "vision/i"}) || len(f.Errors()) != 1 {
 		t.Errorf("no names: %v, %v", got, diagnostics(f))
 	}
+	// Another tenant's is none of a kustomization's either, whether it can be parsed or not.
+	for _, text := range []string{"resources: [../../vision/A]\n", "resources: [../../vision/A\n", "resources:\n- ../../vision/A\n x: {\n"} {
+		f = read(t, NewReader(), alone.with("intents/nlp/B/kustomization.yaml", text), nil)
+		if got := names(f); !slices.Equal(got, []string{"vision/a", "vision/c", "vision/i"}) || len(f.Errors()) == 0 || slices.ContainsFunc(f.Frozen, func(fr model.Freeze) bool { return strings.HasPrefix(fr.Path, "intents/vision/") }) {
+			t.Errorf("%q: %v, %v", text, got, f.Frozen)
+		}
+	}
 }
