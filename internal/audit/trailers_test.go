@@ -124,7 +124,7 @@ func TestVerify_Verified(t *testing.T) {
 // the first value, another the last. Daemons take it for another account's as well
 // (TestOurs_SaysNothingTwice).
 func TestVerify_TrailersSaidTwice(t *testing.T) {
-	for _, line := range []string{"Ledger: ledger 9", "Rules: 1", "renderer: 1", "Fleet: another", "Plan: undo", "Now: 2026-11-01T00:00:00Z", "Inputs: " + strings.Repeat("ab", 20)} {
+	for _, line := range []string{"Ledger: ledger 9", "Rules: 1", "Rules:1", "Rules : 1", "renderer: 1", "Fleet: another", "Plan: undo", "Now: 2026-11-01T00:00:00Z", "Inputs: " + strings.Repeat("ab", 20)} {
 		t.Run(line, func(t *testing.T) {
 			s, root, signer := rooted(t, "ledger")
 			with := func(o *audit.Options) { o.Root, o.Branch = root, "ledger" }
@@ -135,7 +135,7 @@ func TestVerify_TrailersSaidTwice(t *testing.T) {
 			s.forge(forged{puts: request("a"), contracts: []string{line}, trailers: map[string]string{"Rules": "16", "Renderer": "2", "Fleet": root.ID()}, signer: signer})
 			head := s.Remote.Head("ledger").String()
 			rep, bad := s.judge(with)
-			key, _, _ := strings.Cut(line, ":")
+			key, _, _ := strings.Cut(strings.ReplaceAll(line, " ", ""), ":")
 			if !slices.ContainsFunc(bad, func(b string) bool {
 				return strings.HasPrefix(strings.ToLower(b), "trailers: it says "+strings.ToLower(key)+" twice")
 			}) || rep.Violations[0].Commit != head {

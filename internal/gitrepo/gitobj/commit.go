@@ -277,6 +277,17 @@ func Trailers(message, key string) []string {
 
 // trailers are all of a message, the last first.
 func trailers(message string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for line := range trailerLines(message) {
+			if k, v, ok := strings.Cut(line, ": "); ok && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// trailerLines are the lines of a message's last paragraph, the last first.
+func trailerLines(message string) iter.Seq[string] {
 	const space = " \t\r\n\v\f"
 	message = strings.TrimRight(message, space)
 	first := 0 // byte of the last paragraph
@@ -287,15 +298,14 @@ func trailers(message string) iter.Seq2[string, string] {
 			break
 		}
 		if start == 0 {
-			return func(func(string, string) bool) {} // one paragraph: a subject
+			return func(func(string) bool) {} // one paragraph: a subject
 		}
 		end = start - 1
 	}
-	return func(yield func(string, string) bool) {
+	return func(yield func(string) bool) {
 		for end := len(message); end > first; {
 			start := strings.LastIndexByte(message[:end], '\n') + 1
-			k, v, ok := strings.Cut(strings.TrimRight(message[start:end], space), ": ")
-			if ok && !yield(k, v) {
+			if !yield(strings.TrimRight(message[start:end], space)) {
 				return
 			}
 			end = start - 1

@@ -14,18 +14,25 @@ var once = []string{
 
 // Repeated is a trailer that a message says twice though the ledger's commits say it once,
 // "" for none. Which of its values counts depends on who reads it: one takes the first,
-// git's own tools the last.
+// git's own tools the last. To those it is one without a space behind the colon too, or with
+// some before it, and a line that begins with a space goes on with the value before.
 func Repeated(message string) string {
 	seen := make([]bool, len(once))
-	for key := range trailers(message) {
-		i := slices.IndexFunc(once, func(o string) bool { return strings.EqualFold(o, key) })
-		if i < 0 {
+	goesOn := false
+	for line := range trailerLines(message) {
+		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
+			goesOn = true
 			continue
 		}
-		if seen[i] {
+		key, _, named := strings.Cut(line, ":")
+		key = strings.TrimRight(key, " \t")
+		i := slices.IndexFunc(once, func(o string) bool { return named && strings.EqualFold(o, key) })
+		if i >= 0 && (seen[i] || goesOn) {
 			return once[i]
 		}
-		seen[i] = true
+		if goesOn = false; i >= 0 {
+			seen[i] = true
+		}
 	}
 	return ""
 }

@@ -13,6 +13,13 @@ func TestRepeated(t *testing.T) {
 		{"place\n\nCo-authored-by: a\nCo-authored-by: b\n", ""},
 		{"\n\nPlan: a\nPlan: b", "Plan"},
 		{"", ""},
+		{"place\n\nPlan\nPlan: a\n", ""},
+		// as git reads them
+		{"place\n\nLedger:ledger 9\nLedger: ledger 8\n", "Ledger"},
+		{"place\n\nLedger \t: ledger 9\nLedger: ledger 8\n", "Ledger"},
+		{"place\n\nFleet: x\nLedger: ledger 8\n 9\nPlan: y\n", "Ledger"},
+		{"place\n\nLedger: ledger 8\nContract: a - -> Binding\n\tand more\nPlan: y\n", ""},
+		{"place\n\nLedger: ledger 8\nContract: a: - -> Plan: Binding\nPlan: y\n", ""},
 	} {
 		if got := Repeated(c.message); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.message, got, c.want)
