@@ -144,17 +144,18 @@ func (r *Reader) kustomizeAll(k *kustomizer, dirs []*dir, old, out map[string]*b
 // nobody has asked that it ends, or that it begins.
 func (k *kustomizer) hold(dirs []*dir, out map[string]*build) {
 	by := map[string]string{} // "": something that is built
+	if !slices.ContainsFunc(dirs, func(d *dir) bool { return out[d.path] != nil && out[d.path].result.broken }) {
+		return // nearly always
+	}
 	for _, d := range dirs {
-		b := out[d.path]
-		if b == nil {
-			continue
-		}
-		roots, _ := k.closure(d.path) // all are open
-		for _, p := range roots {
-			if _, said := by[p]; !b.result.broken {
-				by[p] = ""
-			} else if !said {
-				by[p] = b.result.path
+		if b := out[d.path]; b != nil {
+			roots, _ := k.closure(d.path) // all are open
+			for _, p := range roots {
+				if _, said := by[p]; !b.result.broken {
+					by[p] = ""
+				} else if !said {
+					by[p] = b.result.path
+				}
 			}
 		}
 	}
