@@ -955,7 +955,7 @@ type AuditRowList struct {
 
 // Note is something that was not judged.
 type Note struct {
-	// Commit is the first of so many that it is about.
+	// Commit is the first of so many that it is about: none of the trust root's.
 	Commit  string `json:"commit"`
 	Commits int    `json:"commits"`
 	// Message says what, and why not.
