@@ -250,8 +250,12 @@ func (s *site) merge(n int64, style sdk.MergeStyle) {
 	s.t.Helper()
 	s.eventually(fmt.Sprintf("pull request %d is merged", n), func() error {
 		ok, _, err := s.as("acme").MergePullRequest("acme", "fleet", n, sdk.MergePullRequestOption{Style: style})
-		if err == nil && !ok {
-			err = errors.New("refused")
+		if err == nil && !ok { // who looks at it has the forge go on with a check that it left unfinished
+			pr, _, look := s.as("acme").GetPullRequest("acme", "fleet", n)
+			if look != nil {
+				return look
+			}
+			err = fmt.Errorf("refused: state %s, head %s, mergeable %t", pr.State, pr.Head.Sha, pr.Mergeable)
 		}
 		return err
 	})
