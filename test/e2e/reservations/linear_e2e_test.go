@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ const (
 	each     = 4   // reservations a client
 	capacity = 300 // GPUs; all together would like about 400
 	calm     = 10  // operations between one trouble and the next
+	ahead    = 60  // operations that clients may be ahead of trouble
 )
 
 // event is one operation as its client saw it. Attempts that were answered
@@ -150,13 +152,17 @@ type crowd struct {
 	kills    int
 	deciders int // of the kills
 	faults   int
-	crashes  int // of the store's servers
+	crashes  int          // of the store's servers
+	met      atomic.Int64 // troubles that are over
 }
 
 // client makes its reservations through the balancer, and gives some back.
 func (c *crowd) client(ctx context.Context, n int) {
 	rng := rand.New(rand.NewPCG(uint64(n), 42))
 	for i := range each {
+		for turn := i*clients + n; turn >= int(c.met.Load())*calm+ahead && !c.t.Failed(); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		key, gpus := fmt.Sprintf("c%d-%d", n, i), 1+rng.IntN(2)
 		var got event
 		if err := c.history.record(n, func() (event, error) {
@@ -240,8 +246,8 @@ func (c *crowd) through(try func(transport.Transport) error) error {
 
 // trouble kills the daemon that decides, again and again, and now and then the API server or
 // etcd of the store, and lets the git server fail until all is done. It
-// follows what clients get done, not the clock, so that a fast machine meets
-// as much of it as a slow one.
+// follows what clients get done, not the clock, and they are not far ahead of it, so that a
+// fast machine meets as much of it as a slow one.
 func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan struct{}) {
 	kinds := []env.Fault{env.FaultPushAnswerCut, env.FaultPushCut, env.FaultPushAnswerLost, env.FaultPushRefused}
 	for i := 0; ; i++ {
@@ -252,6 +258,7 @@ func (c *crowd) trouble(ctx context.Context, daemons []*rig.Daemon, done <-chan 
 			return
 		case <-c.history.reached((i + 1) * calm):
 		}
+		c.met.Store(int64(i)) // those before this one
 		c.rig.Git.FailNext(kinds[i%len(kinds)], 1)
 		c.faults++
 		if i%8 == 5 {
