@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,30 @@ func TestBookingGivenUpIsNotCounted(t *testing.T) {
 		b.Intent("vision/later", Wants(2), With(func(s *v1alpha1.IntentSpec) { s.Schedule = v1alpha1.Schedule{} }))
 		if p := b.Round(); p.HeldBackEnds != want {
 			t.Errorf("by rules %d: %d are held back, want %d\n%s", by, p.HeldBackEnds, want, describe(p))
+		}
+	}
+}
+
+// What is kept for one that goes by its price is left to others where they need it more, also in
+// the plan that places those: the last of them is served in that plan, and not in the next.
+func TestKeptByWhoHoldsInTheEnd(t *testing.T) {
+	for by, want := range map[int]string{0: "place", draft.RulesAgainAll - 1: "queue NothingFits"} {
+		b := New().Consumer("rome").Provider("paris").Tenant("vision", "rome").
+			Offer("paris/a100", Cards("nvidia-a100", 8, "80Gi"), Costs("2.1")).Offer("paris/h100", Cards("nvidia-h100", 8, "80Gi"), Costs("2"))
+		b.W.Rules = by
+		for i := range 8 { // those who can use nothing else fill these
+			b.Offer(fmt.Sprintf("paris/h100-%d", i), Cards("nvidia-h100", 4, "80Gi"), Costs("1")).
+				Intent(fmt.Sprintf("vision/choosy-%d", i), Wants(4, "H100"), cheapest, Priority(3))
+		}
+		b.Intent("vision/old-a", Wants(1, "A100"), For(2*time.Hour), Priority(2)).Intent("vision/old-h", Wants(1, "H100"), For(2*time.Hour), Priority(2)).
+			Intent("vision/big", Wants(8), cheapest, Priority(1)).Intent("vision/last", Wants(4, "H100"))
+		p := b.Plan()
+		d := Of(p, "vision/last")
+		if got := strings.TrimSpace(string(d.Action) + " " + d.Code); got != want || Of(p, "vision/big").Action != planner.Queued {
+			t.Errorf("by rules %d: %q, want %q\n%s", by, got, want, describe(p))
+		}
+		if b.Apply(p); b.Plan().Changes() != (by != 0) {
+			t.Errorf("by rules %d: planning again:\n%s", by, describe(b.Plan()))
 		}
 	}
 }

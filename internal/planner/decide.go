@@ -36,8 +36,7 @@ func (r *round) decide() {
 	// that book ahead have theirs. They take turns until nobody gives way, and nothing
 	// more is booked.
 	r.lineUp()
-	weighScarcity(r, r.Waiting)
-	takeTurns(r)
+	takeAllTurns(r)
 	r.lookOnly()
 
 	// 6. Consolidate: better offers are proposed or moved to.
@@ -102,6 +101,23 @@ func agree(r *round, again reading) *round {
 	}
 }
 
+// takeAllTurns is takeTurns by what places are worth to others: again while somebody was placed,
+// so that what is kept for those that wait is chosen by who holds something in the end, as it
+// is in the next plan. What has its place then is not moved within its batch.
+func takeAllTurns(r *round) {
+	for n := range displacements {
+		before, was := r.Advances, r.Scarce
+		if weighScarcity(r, r.Waiting); n > 0 && was == nil && r.Scarce == nil {
+			break
+		}
+		takeTurns(r)
+		if r.Advances == before || !r.By(draft.RulesAgainAll) || !byCost(r, slices.Collect(maps.Keys(r.Claims))) {
+			break
+		}
+		r.Seats = nil
+	}
+}
+
 // takeTurns serves those that wait, solves their batch and books ahead until nobody gives
 // way, and nothing more is booked.
 func takeTurns(r *round) {
@@ -158,8 +174,7 @@ func (r *round) consolidate() {
 		weighScarcity(r, r.Jobs)
 		consolidate.Run(&r.Settler, func() []*draft.Job { return r.Waiting }, func() {
 			StepServe.begin(r.step)
-			weighScarcity(r, r.Waiting)
-			takeTurns(r)
+			takeAllTurns(r)
 			r.lookOnly()
 			weighScarcity(r, r.Jobs)
 			StepConsolidate.begin(r.step)

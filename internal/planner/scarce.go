@@ -20,7 +20,8 @@ const lookedAt, asked = 512, 256
 
 // weighScarcity finds what places are worth to others, by who holds something as the round
 // is, where one of some jobs is placed by cost alone: before anybody is placed, and again before
-// anybody is moved, so that a second plan of the same world moves and proposes nothing else.
+// anything is kept for those that then wait and before anybody is moved, so that a second plan of
+// the same world keeps, moves and proposes nothing else.
 func weighScarcity(r *round, jobs []*draft.Job) {
 	if premium := scarcity.Premium(r.Fleet); premium > 0 && r.By(draft.RulesScarcity) && byCost(r, jobs) {
 		r.Scarce = scarcity.New(r.Inventory, r.Match, holders(r), premium)

@@ -223,7 +223,9 @@ const (
 	//     have given way (package ahead);
 	//   - the figures of a tenant's limit, where a gang does not fit, are without the replicas
 	//     that were tried (package place);
-	//   - a booking that its intent gives up does not count for safety.maxEnds (package settle).
+	//   - a booking that its intent gives up does not count for safety.maxEnds (package settle);
+	//   - what is kept for those that wait is chosen by what places are worth to those who hold
+	//     something when all have had their turns, and not to those who did before (package planner).
 	RulesAgainAll = 24
 	// RulesAloneInDomain: in the search of a batch an only replica that must be in some domain has
 	// places in those alone; it came to lie outside of all, and the plan's check refused it in each
