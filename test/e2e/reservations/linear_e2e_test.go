@@ -160,8 +160,9 @@ type crowd struct {
 func (c *crowd) client(ctx context.Context, n int) {
 	rng := rand.New(rand.NewPCG(uint64(n), 42))
 	for i := range each {
-		for turn := i*clients + n; turn >= int(c.met.Load())*calm+ahead && !c.t.Failed(); {
-			time.Sleep(10 * time.Millisecond)
+		if err := c.turn(ctx, i*clients+n); err != nil {
+			c.t.Errorf("c%d-%d: %v", n, i, err)
+			return
 		}
 		key, gpus := fmt.Sprintf("c%d-%d", n, i), 1+rng.IntN(2)
 		var got event
@@ -181,6 +182,17 @@ func (c *crowd) client(ctx context.Context, n int) {
 			return
 		}
 	}
+}
+
+// turn waits until an operation, by its place among all, is not too far ahead of trouble.
+func (c *crowd) turn(ctx context.Context, at int) error {
+	_, err := env.Until(ctx, 5*time.Minute, func() error {
+		if met := c.met.Load(); at >= int(met)*calm+ahead && !c.t.Failed() {
+			return fmt.Errorf("only %d troubles are over", met)
+		}
+		return nil
+	})
+	return err
 }
 
 // reserve asks until it is told.
