@@ -80,7 +80,10 @@ func (s *stage) Join(ctx context.Context) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
-	return s.daemon.AwaitReady(wait)
+	if err := s.daemon.AwaitReady(wait); err != nil {
+		return err
+	}
+	return s.daemon.AwaitNodes(wait, providers())
 }
 
 // Commit implements demo.Stage.

@@ -15,9 +15,7 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-	"sigs.k8s.io/yaml"
 
-	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/test/checker"
 	"github.com/fleetbroker/fleetbroker/test/env"
 	"github.com/fleetbroker/fleetbroker/test/env/envtest"
@@ -142,41 +140,9 @@ func (f *fleet) await(d *rig.Daemon) {
 	if err := d.AwaitReady(ctx); err != nil {
 		f.t.Fatal(err)
 	}
-	f.eventually("daemon "+d.Name+" hears all agents", func() error {
-		market, err := d.Market(f.ctx)
-		if err != nil {
-			return err
-		}
-		offered, err := nodesOffered(market)
-		if err != nil {
-			return err
-		}
-		for name, nodes := range f.Providers {
-			if offered[name] < len(nodes) {
-				return fmt.Errorf("of %s only %d of %d nodes are heard:\n%s", name, offered[name], len(nodes), market)
-			}
-		}
-		return nil
-	})
-}
-
-// nodesOffered counts the nodes of a market by provider: an agent's first report may be of
-// nodes that do not bear their labels yet, and nothing can be placed on those.
-func nodesOffered(market string) (map[string]int, error) {
-	offered := map[string]int{}
-	for document := range strings.SplitSeq(market, "---\n") {
-		var flavor v1alpha1.Flavor
-		if err := yaml.Unmarshal([]byte(document), &flavor); err != nil {
-			return nil, err
-		}
-		if flavor.Spec.Nodes == nil {
-			continue
-		}
-		for _, group := range flavor.Spec.Nodes.Groups {
-			offered[flavor.Metadata.Namespace] += len(group.Nodes)
-		}
+	if err := d.AwaitNodes(ctx, f.Providers); err != nil {
+		f.t.Fatal(err)
 	}
-	return offered, nil
 }
 
 // intent is an intent of team vision for some GPUs.

@@ -9,9 +9,13 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/fleetbroker/fleetbroker/internal/agent/transport"
+	"github.com/fleetbroker/fleetbroker/internal/api/v1alpha1"
 	"github.com/fleetbroker/fleetbroker/internal/pki"
 	"github.com/fleetbroker/fleetbroker/test/env"
 )
@@ -114,6 +118,47 @@ func (d *Daemon) Market(ctx context.Context) (string, error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	return string(b), err
+}
+
+// AwaitNodes waits, as long as the context, until the daemon's market has the nodes of all
+// providers: an agent's first report may be of nodes that do not bear their labels yet, and
+// nothing can be placed on those.
+func (d *Daemon) AwaitNodes(ctx context.Context, providers map[string][]env.GPUNode) error {
+	_, err := env.Until(ctx, time.Hour, func() error {
+		market, err := d.Market(ctx)
+		if err != nil {
+			return err
+		}
+		offered, err := nodesOffered(market)
+		if err != nil {
+			return err
+		}
+		for name, nodes := range providers {
+			if offered[name] < len(nodes) {
+				return fmt.Errorf("daemon %s hears %d of %d nodes of %s:\n%s", d.Name, offered[name], len(nodes), name, market)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// nodesOffered counts the nodes of a market by provider.
+func nodesOffered(market string) (map[string]int, error) {
+	offered := map[string]int{}
+	for document := range strings.SplitSeq(market, "---\n") {
+		var flavor v1alpha1.Flavor
+		if err := yaml.Unmarshal([]byte(document), &flavor); err != nil {
+			return nil, err
+		}
+		if flavor.Spec.Nodes == nil {
+			continue
+		}
+		for _, group := range flavor.Spec.Nodes.Groups {
+			offered[flavor.Metadata.Namespace] += len(group.Nodes)
+		}
+	}
+	return offered, nil
 }
 
 // AwaitReady waits until the daemon says that it is ready.
