@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/beginning"
 	"github.com/fleetbroker/fleetbroker/internal/api/tree"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/gitobj"
 	"github.com/fleetbroker/fleetbroker/internal/gitrepo/receive"
@@ -328,12 +329,12 @@ func (d *dialed) advertised(ctx context.Context, s transport.ReceivePackSession)
 
 func receivePack(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, cmds []Command, pack []byte) (*packp.ReportStatus, string, error) {
 	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
-	var said receive.Said
+	said := beginning.Of(receive.MostSaid)
 	if adv.Capabilities.Supports(capability.Sideband64k) {
 		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
 			return nil, "", err
 		}
-		req.Progress = &said
+		req.Progress = said
 	}
 	if len(cmds) > 1 {
 		if err := req.Capabilities.Set(capability.Atomic); err != nil {

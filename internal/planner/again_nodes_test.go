@@ -81,7 +81,7 @@ func TestOwnPodsLieNextToWhatIsPlaced(t *testing.T) {
 	}
 }
 
-// A gang of which the last replica is beyond its tenant's budget: what the tenant spends is told
+// A gang of which the last replica is beyond its tenant's budget: what the tenant spends is said
 // without the others, which were tried.
 func TestFiguresWithoutWhatWasTried(t *testing.T) {
 	for by, want := range map[int]string{0: "tenant vision spends 2.00 of 9.00 EUR/h", draft.RulesAgainAll - 1: "tenant vision spends 8.00 of 9.00 EUR/h"} {

@@ -2,7 +2,6 @@ package child
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fleetbroker/fleetbroker/internal/api/beginning"
 )
 
 // Death is a request whose process ended before it answered. It says nothing of
@@ -74,7 +75,7 @@ type Parent struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
-	words   *words
+	words   *beginning.Writer
 	answers int
 }
 
@@ -136,7 +137,7 @@ func (p *Parent) start() error {
 		}
 	}
 	cmd := &exec.Cmd{Path: self, Args: []string{p.Name}, Env: []string{"GOTRACEBACK=single"}, Dir: "/"}
-	w := &words{}
+	w := beginning.Of(maxWords)
 	cmd.Stderr = w
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -193,25 +194,6 @@ func (p *Parent) starts() bool {
 	}
 	_ = probe.in.Close()
 	return probe.cmd.Wait() == nil
-}
-
-// words keeps the beginning of what a child says on its way out.
-type words struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (w *words) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.buf.Write(b[:min(len(b), maxWords-w.buf.Len())])
-	return len(b), nil
-}
-
-func (w *words) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
 }
 
 var errFrame = errors.New("the frame is too large")

@@ -52,7 +52,7 @@ func Open(dir string) (*git.Repository, error) {
 	storage := filesystem.NewStorageWithOptions(files, cache.NewObjectLRUDefault(), filesystem.Options{LargeObjectThreshold: largeObject})
 	packs, err := openPacks(files)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w: this clone is damaged, or was changed by hand; clone again", at, err)
+		return nil, fmt.Errorf("open %s: %w", at, err)
 	}
 	repo, err := git.Open(&packed{storage, packs}, nil)
 	if err != nil && !errors.Is(err, git.ErrRepositoryNotExists) {

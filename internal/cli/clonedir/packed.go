@@ -49,7 +49,11 @@ func openPacks(files billy.Filesystem) (*packs.Dir, error) {
 	if len(names) > maxPacks {
 		return nil, fmt.Errorf("this clone has %d packs, and at most %d are opened: pack them together (git gc), or clone again", len(names), maxPacks)
 	}
-	return packs.Local(names, func(name string) (packs.File, error) { return files.Open(packDir + "/" + name) })
+	dir, err := packs.Local(names, func(name string) (packs.File, error) { return files.Open(packDir + "/" + name) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: this clone is damaged, or was changed by hand; clone again", err)
+	}
+	return dir, nil
 }
 
 // EncodedObject implements storer.EncodedObjectStorer.

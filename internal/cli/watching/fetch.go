@@ -1,7 +1,6 @@
 package watching
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetbroker/fleetbroker/internal/api/beginning"
 	"github.com/fleetbroker/fleetbroker/internal/api/escape"
 )
 
@@ -24,32 +24,23 @@ func Fetch(ctx context.Context, dir, remote, branch string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", "-C", dir, "fetch", "--quiet", "--no-tags", "--", remote, Refspec(remote, branch)) //nolint:gosec // the user's own clone and its remote
 	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	var errs start
-	cmd.Stderr = &errs
+	errs := beginning.Of(maxSaid)
+	cmd.Stderr = errs
 	err := cmd.Run()
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return fmt.Errorf("fetch branch %s: %s does not answer within %s", branch, remote, fetchTimeout)
-	case errs.text.Len() == 0:
+	case errs.String() == "":
 		return fmt.Errorf("fetch branch %s: %w", branch, err)
 	}
-	said, _, _ := strings.Cut(strings.TrimSpace(errs.text.String()), "\n")
+	said, _, _ := strings.Cut(strings.TrimSpace(errs.String()), "\n")
 	return fmt.Errorf("fetch branch %s: git: %s", branch, escape.Line(said))
 }
 
 // maxSaid is how much is kept of what git says: a server's words may have no end.
 const maxSaid = 4 << 10
-
-// start keeps the beginning of what is written.
-type start struct{ text bytes.Buffer }
-
-// Write implements io.Writer.
-func (s *start) Write(p []byte) (int, error) {
-	s.text.Write(p[:min(len(p), max(maxSaid-s.text.Len(), 0))])
-	return len(p), nil
-}
 
 // Refspec is what to fetch a branch by, such that its remote-tracking ref moves. A plain
 // "git fetch origin ledger" moves none in a clone of one branch, which a shallow one is.

@@ -1,7 +1,6 @@
 package receive
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -60,17 +59,5 @@ func Taken(report *packp.ReportStatus) map[string]bool {
 	return taken
 }
 
-// most is how many bytes of a server's words are kept.
-const most = 8 << 10
-
-// Said keeps the beginning of what a server's hooks say.
-type Said struct{ buffer bytes.Buffer }
-
-// Write implements io.Writer.
-func (s *Said) Write(p []byte) (int, error) {
-	s.buffer.Write(p[:min(len(p), most-s.buffer.Len())])
-	return len(p), nil
-}
-
-// String is what was kept.
-func (s *Said) String() string { return s.buffer.String() }
+// MostSaid is how many bytes are kept of what a server's hooks say.
+const MostSaid = 8 << 10

@@ -40,17 +40,20 @@ func (p *Problem) orders(ranked [][]int32) orders {
 
 // order is that of some places of a kind, or (nil) of all.
 func (p *Problem) order(k *Kind, places []int32) order {
-	o := order{places: places, rooms: make([]int32, 0, len(k.Places))}
+	n := len(places)
 	if places == nil {
-		for at := range k.Places {
-			o.rooms = append(o.rooms, k.Places[at].Row*int32(len(p.Pooled))) //nolint:gosec // there are few resources
-		}
-		return o
+		n = len(k.Places)
 	}
-	for _, at := range places {
-		o.rooms = append(o.rooms, k.Places[at].Row*int32(len(p.Pooled))) //nolint:gosec // there are few resources
+	o := order{places: places, rooms: make([]int32, 0, n)}
+	for i := range n {
+		o.rooms = append(o.rooms, p.roomOf(k.Places[o.place(i)].Row))
 	}
 	return o
+}
+
+// roomOf is where the room of a row begins.
+func (p *Problem) roomOf(row int32) int32 {
+	return row * int32(len(p.Pooled)) //nolint:gosec // there are few resources
 }
 
 // among are a kind's places in the order in which they are looked at.

@@ -129,8 +129,8 @@ func (p *Problem) kindsInParts(ranked [][]int32) []kindInParts {
 		k.known = make([]partRoom, len(sp.Rows))
 		k.fewest = math.MaxInt64
 		for at := range sp.Rows {
-			k.fewest = min(k.fewest, sp.deal(int32(at)).size(sp.Least, len(p.Pooled))[0])   //nolint:gosec // their number
-			k.byPrice.rooms = append(k.byPrice.rooms, sp.Rows[at].Row*int32(len(p.Pooled))) //nolint:gosec // there are few resources
+			k.fewest = min(k.fewest, sp.deal(int32(at)).size(sp.Least, len(p.Pooled))[0]) //nolint:gosec // their number
+			k.byPrice.rooms = append(k.byPrice.rooms, p.roomOf(sp.Rows[at].Row))
 		}
 		k.ranked.places = ranked[i]
 		for _, at := range ranked[i] {
